@@ -75,10 +75,14 @@ export function positionOf ({ file, line, column }: StackFrame): string {
   return `${file}:${line}:${column}`
 }
 
-/** The first call of frames in the application's own code, as `file:line:column`; null where none is. */
+/** The calls of frames in the application's own code, as `file:line:column`. */
+export function ownSources (frames: string): string[] {
+  return stackFrames(frames, { isMapped: false }).filter(({ own }) => own).map(positionOf)
+}
+
+/** The first of these calls; null where none is. */
 export function ownSource (frames: string): string | null {
-  const frame = stackFrames(frames, { isMapped: false }).find(({ own }) => own)
-  return frame === undefined ? null : positionOf(frame)
+  return ownSources(frames)[0] ?? null
 }
 
 /** The line of the application that made a stack, as `file:line:column`; null where none of its calls is certain. */

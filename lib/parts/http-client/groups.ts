@@ -14,15 +14,18 @@ type CallGroup = ReturnType<typeof groupOf>
 /** The calls of one shape that one line of the application sent; those that took longest are first. */
 export function callGroups (calls: readonly Data[], route: Profile['route']): CallGroup[] {
   const groups = groupedBy(calls, (call) => `${callShape(call, route)} ${String(call.source)}`)
-  return [...groups.values()].map((all) => groupOf(all, route)).sort((a, b) => b.duration - a.duration)
+  return [...groups.values()].map((group) => groupOf(group, calls, route)).sort((a, b) => b.duration - a.duration)
 }
 
 /** Times are milliseconds. `source`: `file:line:column`; null: unknown. `open`: calls that had not ended. */
-function groupOf (calls: readonly Data[], route: Profile['route']) {
+function groupOf (calls: readonly Data[], all: readonly Data[], route: Profile['route']) {
   const [first] = calls as [Data]
   const times = calls.map(({ duration }) => Number(duration))
   // From the end of each call to the start of the next one.
   const pauses = calls.slice(1).map(({ start }, i) => Number(start) - endOf(calls[i] as Data))
+  // Before each call but the first, without the calls of other lines.
+  const waits = calls.slice(1).map(({ start }) =>
+    Number(start) - Math.max(...all.filter((call) => Number(call.start) < Number(start)).map(endOf)))
   // Masked parts, and headers, may differ.
   const requests = new Set(calls.map((call) => JSON.stringify([call.method, call.url, call.requestHeaders])))
   return {
@@ -34,7 +37,7 @@ function groupOf (calls: readonly Data[], route: Profile['route']) {
     longest: Math.max(...times),
     isSerial: pauses.every((pause) => pause >= 0),
     // One of them failed, or was sent after a pause: then it is not certain that they are too many.
-    isUnclear: calls.some(isFailed) || pauses.some((pause) => pause > MAX_PAUSE),
+    isUnclear: calls.some(isFailed) || waits.some((wait) => wait > MAX_PAUSE),
     isSame: requests.size === 1 && first.method === 'GET' && ![...requests].join().includes(MASKED)
   }
 }
@@ -66,14 +69,34 @@ export function sentenceOf (group: CallGroup): string {
   return `${count} × ${shape}${from}, ${how}${open === 0 ? '' : `; ${open} had not ended`}`
 }
 
+/** Different paths of one place from which a segment in which they differ is an identifier. */
+const MIN_DIFFERENT = 3
+
 /**
- * The method and address of a call without its identifiers: segments of the path with digits, other than a version, and
- * those that are a path parameter of the request.
+ * The position of the identifier in the path of each call, where it has no digits: the calls of one place, such as a
+ * loop, differ in this segment only. `places`: the stacks that have sent the calls; empty where unknown.
  */
-export function callShape ({ method, url }: Data, route: Profile['route']): string {
+export function identifierPositions (calls: readonly Data[], places: readonly string[]): Array<number | undefined> {
+  const segments = calls.map(({ url }) => splitUrl(String(url)).path.split('/'))
+  const keys = calls.map(({ method, url }, i) =>
+    JSON.stringify([method, splitUrl(String(url)).origin, places[i], segments[i]?.length]))
+  const positions = new Map([...groupedBy([...calls.keys()], (i) => keys[i])].map(([key, group]) => {
+    const paths = group.map((i) => segments[i] as string[])
+    const values = (paths[0] ?? []).map((_, at) => new Set(paths.map((path) => path[at])).size)
+    const different = values.flatMap((count, at) => count > 1 ? [at] : [])
+    return [key, different.length === 1 && Math.max(...values) >= MIN_DIFFERENT ? different[0] : undefined]
+  }))
+  return keys.map((key, i) => places[i] === '' ? undefined : positions.get(key))
+}
+
+/**
+ * The method and address of a call without its identifiers: segments of the path with digits, other than a version,
+ * those that are a path parameter of the request, and the one in which the calls of its place differ.
+ */
+export function callShape ({ method, url, identifier }: Data, route: Profile['route']): string {
   const { origin = '', path } = splitUrl(String(url))
   const parameters = Object.values(route?.params ?? {})
-  const isIdentifier = (segment: string): boolean =>
+  const isIdentifier = (segment: string, i: number): boolean => i === identifier ||
     (/\d/.test(segment) && !/^v\d+$/i.test(segment)) || (segment !== '' && parameters.includes(segment))
-  return `${String(method)} ${origin}${path.split('/').map((one) => isIdentifier(one) ? ':id' : one).join('/')}`
+  return `${String(method)} ${origin}${path.split('/').map((one, i) => isIdentifier(one, i) ? ':id' : one).join('/')}`
 }

@@ -8,6 +8,7 @@ import { addressOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type 
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import { callGroups, callShape, isFailed, problemOf, sentenceOf } from './groups.js'
+import { mediaType, suspectCalls } from './suspects.js'
 import { watchOutgoing } from './outgoing.js'
 
 /** The HTTP requests to other servers that were sent while the request was handled. */
@@ -57,11 +58,15 @@ export const httpClient: Part<Data> = {
     const { count, calls } = data
     const failed = failedCalls(calls)
     const text = counted(Number(count), 'call') + (failed.length > 0 ? `, ${failed.length} failed` : '')
-    const equal = groupedBy(failed, (call) => `${nameOf(call)} ${resultOf(call)} ${String(call.source)}`)
-    const failures = [...equal.values()].slice(0, MAX_SHOWN).map(([call = {}, ...others]) =>
-      html`<div class="failure">${others.length === 0 ? '' : `${others.length + 1} × `}` +
-      html`${cut(nameOf(call), MAX_URL)}: ${resultOf(call)}!${linksOf(call, editor)}</div>`)
-    const groups = groupSentences(data, profile).slice(0, MAX_SHOWN)
+    const failures = suspectCalls(listOf(calls), profile).flatMap(({ title, calls }) => {
+      const equal = groupedBy(calls, (call) => `${nameOf(call)} ${resultOf(call)} ${String(call.source)}`)
+      return [...equal.values()].slice(0, MAX_SHOWN).map(([call = {}, ...others]) =>
+        html`<div class="failure">${isFailed(call) ? '' : `${title}: `}` +
+        html`${others.length === 0 ? '' : `${others.length + 1} × `}` +
+        html`${cut(nameOf(call), MAX_URL)}: ${resultOf(call)}!${linksOf(call, editor)}</div>`)
+    })
+    // The first problem is the sentence above.
+    const groups = [...problemsOf(data, profile).slice(1), ...groupSentences(data, profile)].slice(0, MAX_SHOWN)
       .map((text) => html`<div>!${withPlaces(text, editor)}</div>`)
     const value = html`<a href="${addressOf('http-client')}">${text}</a>!${failures}!${groups}`
     return [{ order: 40, title: 'Calls', value: typeof count === 'number' ? value : '' }]
@@ -79,8 +84,8 @@ export const httpClient: Part<Data> = {
   },
   toolbarStyle: '.calls { --icon: "M4 0h10v10h-2V4l-9 9-2-2 9-9H4z" }\n' +
     '@media (max-width: 640px) { .calls { display: none } }\n',
-  hints ({ calls }) {
-    const steps = failedCalls(calls).slice(0, MAX_HINTED).map((call) => {
+  hints: ({ calls }, failure) => suspectCalls(listOf(calls), failure).map(({ title, calls }) => {
+    const steps = calls.slice(0, MAX_HINTED).map((call) => {
       const { source } = call
       const profile = calledProfile(call)
       return {
@@ -90,8 +95,8 @@ export const httpClient: Part<Data> = {
         ...(profile !== undefined && { profile })
       }
     })
-    return steps.length === 0 ? [] : [{ title: 'Failed calls to other servers', text: '', order: 30, steps }]
-  },
+    return { title, text: '', order: 30, steps }
+  }),
   comparison: [{ values: resultsOfCalls }],
   times: timesOfCalls,
   differences: [{ order: 20, absent: 'not sent', values: resultsOfCalls }],
@@ -123,8 +128,9 @@ function nameOf ({ method, url }: Data): string {
   return `${String(method)} ${String(url)}`
 }
 
-function resultOf ({ status, error }: Data): string {
-  return String(error ?? status)
+/** The error of a call, or its status with the type of its response, unless that is the JSON of an API. */
+function resultOf ({ status, error, responseHeaders }: Data): string {
+  return String(error ?? [status, mediaType(responseHeaders)].filter(Boolean).join(' '))
 }
 
 /** The address of the profile of the called server. A store may have any text. */

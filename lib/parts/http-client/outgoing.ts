@@ -1,7 +1,7 @@
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { performance } from '../../clock.js'
-import { ownSource } from '../../errors/stack-frame.js'
+import { ownSource, ownSources } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import type { HookRun } from '../../lifecycle/event-recorder.js'
 import type { Recording } from '../../recording/recording.js'
@@ -10,7 +10,9 @@ import { round, watchChannels } from '../collect.js'
 import { framesHere } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { shownHeaders } from '../events/index.js'
+import type { Data } from '../read.js'
 import { hasText, MAX_BODY, shownText } from '../request/collector.js'
+import { identifierPositions } from './groups.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
@@ -88,7 +90,9 @@ function add (call: Call, { recording, services }: ContextRecording): void {
   if (recording.outgoing === undefined) {
     const outgoing = recording.outgoing = { count: 0, calls: [] as Call[] }
     recording.collect('http-client', () => {
-      return { count: outgoing.count, calls: outgoing.calls.map((call) => recorded(call, services, recording)) }
+      const all = outgoing.calls.map((call) => recorded(call, services, recording))
+      const identifiers = identifierPositions(all, outgoing.calls.map(({ frames = '' }) => ownSources(frames).join()))
+      return { count: outgoing.count, calls: all.map((call, i) => ({ ...call, identifier: identifiers[i] })) }
     })
   }
   recording.work?.begin(CALLS, call)
@@ -177,7 +181,7 @@ export const watchOutgoing = watchChannels([
 ])
 
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
-function recorded (call: Call, { mask, calledHosts }: Services, { timing, until }: Recording): object {
+function recorded (call: Call, { mask, calledHosts }: Services, { timing, until }: Recording): Data {
   const { method, url, startedAt, endedAt = Infinity, status, hook, frames = '' } = call
   const isOpen = endedAt >= until
   const error = isOpen ? undefined : call.error

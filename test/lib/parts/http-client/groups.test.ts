@@ -4,7 +4,7 @@ import http, { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { callGroups, problemOf, sentenceOf } from '../../../../lib/parts/http-client/groups.js'
+import { callGroups, identifierPositions, problemOf, sentenceOf } from '../../../../lib/parts/http-client/groups.js'
 import { httpClient } from '../../../../lib/parts/http-client/index.js'
 import type { Profile } from '../../../../lib/store/profile.js'
 import { inBothModes } from '../../../support/modes.js'
@@ -41,6 +41,22 @@ t.test('many calls one after another, and equal ones, are problems', async t => 
   t.same(problems(...Array.from({ length: 9 }, (_, i) => call(`/items/${i}`, 0))), [null], 'at the same time')
 })
 
+t.test('names in a segment in which the calls of one place differ are identifiers', async t => {
+  const of = (paths: string[], places = paths.map(() => 'loop')) => identifierPositions(paths.map((path) => call(path, 0)), places)
+  t.same(of(['/items/ada', '/items/bob', '/items/eve/x', '/items/cy']), [2, 2, undefined, 2])
+  t.same(of(['/items/ada', '/items/bob', '/items/ada']), [undefined, undefined, undefined], 'two may be different resources')
+  t.same(of(['/a/x', '/b/y', '/c/z']), [undefined, undefined, undefined], 'they differ in two segments')
+  t.same(of(['/users', '/orders', '/carts'], ['a', 'b', 'c']), [undefined, undefined, undefined], 'several places called one function')
+  t.same(of(['/users', '/orders', '/carts'], ['', '', '']), [undefined, undefined, undefined], 'unknown places')
+  t.match(sentences(...['ada', 'bob', 'eve'].map((name, i) => ({ ...call(`/items/${name}`, i * 5), identifier: 2 }))), [/^3 × GET http:\/\/stock\/items\/:id /])
+})
+
+t.test('calls of another line are no pause', async t => {
+  const pairs = Array.from({ length: 5 }, (_, i) => [call(`/items/${i}`, i * 50, 10), call(`/items/${i}/stock`, i * 50 + 11, 38, '/app/b.js:1:1')]).flat()
+  t.match(problems(...pairs), [/^5 × GET/, /^5 × GET/])
+  t.same(problems(...pairs.filter((_, i) => i % 2 === 0)), [null], 'without them it is one')
+})
+
 const stock = createServer((request, response) => {
   const remote = request.url === '/remote' ? 'http://example.com/_profiler/abcdef' : 'http://127.0.0.1:9/_profiler/abcdef'
   response.setHeader('x-debug-token-link', request.url === '/script' ? 'javascript:alert(1)' : remote)
@@ -72,6 +88,31 @@ inBothModes('a call has its line, and the profile of a called server of this mac
   const { body } = await app.inject(`/_profiler/${String(response.headers['x-debug-token'])}?panel=http-client`)
   t.match(body, '<a href="http://127.0.0.1:9/_profiler/abcdef">Profile of the called server</a>')
   t.match(body, /from <(?:a|code)[^]*groups\.test\.ts:/)
+})
+
+inBothModes('calls of a loop with names in their paths are one group', async (t, build) => {
+  const app = await build((app) => {
+    const load = async (path: string) => await (await fetch(address + path)).text()
+    app.get('/loop', async () => {
+      for (const name of ['ada', 'bob', 'cy', 'dan', 'eve']) await load(`/people/${name}`)
+      return {}
+    })
+    app.get('/list', async () => {
+      await load('/users')
+      await load('/orders')
+      await load('/carts')
+      await load('/taxes')
+      await load('/stock')
+      return {}
+    })
+  })
+  for (const [url, sentence] of [['/loop', /^5 × GET http:\S+\/people\/:id from /], ['/list', undefined]] as const) {
+    // Modules are loaded with the first request.
+    await app.inject(url)
+    const token = String((await app.inject(url)).headers['x-debug-token'])
+    const { body } = await app.inject(`/_profiler/${token}`)
+    t.match([...JSDOM.fragment(body).querySelectorAll('p')].map((one) => one.textContent).find((text) => text.includes('× GET')), sentence)
+  }
 })
 
 inBothModes('equal calls are a problem of the request', async (t, build) => {
