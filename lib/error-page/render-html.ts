@@ -16,9 +16,9 @@ import { logTable, style as logsStyle } from './logs.js'
 import { rejectedCard, renderRequest } from './render-request.js'
 import { isNotification } from '../logs/log-record.js'
 
-/** A headline that is small and scrolls: the source below it stays on the first screen. */
-const LONG_HEADLINE = /\n.*\n|^.{200}/s
-/** Characters of a headline, of a line, of a title, and of the texts of a log line. */
+/** A message of which the headline is the beginning: the source below it stays on the first screen. */
+const LONG_MESSAGE = /\n.*\n|^.{200}/s
+/** Characters of a message, of a line, of a title, and of the texts of a log line. */
 const MAX_HEADLINE = 600
 const MAX_LINE = 200
 const MAX_TITLE = 1_000
@@ -89,7 +89,6 @@ function isBare ({ exceptions }: ErrorReport): boolean {
 }
 
 function band (report: ErrorReport): string {
-  const message = headline(report)
   const kind = report.status >= 500 ? 'server' : report.status >= 400 ? 'client' : 'other'
   return html`<header class="band ${kind}"><div class="wrap">
 <div class="top">
@@ -100,15 +99,25 @@ function band (report: ErrorReport): string {
 <div class="menus"><a class="copies-of" href="#as-markdown" data-copies="as-markdown"!${sheetOf(report)}>` +
     html`Copy for an AI assistant</a></div>
 </div>
-<h1!${LONG_HEADLINE.test(message) ? ' class="long" tabindex="0"' : ''}>${cut(message, MAX_HEADLINE)}</h1>
+<h1>${messageParts(report)[0]}</h1>
 !${cause(report)}
 </div></header>`
+}
+
+/** The headline, and what is below it of a longer message. */
+function messageParts (report: ErrorReport): [first: string, rest: string] {
+  const message = cut(headline(report).trimEnd(), MAX_HEADLINE)
+  if (!LONG_MESSAGE.test(message)) return [message, '']
+  const [, first = cut(message, MAX_LINE), rest = message] = /^(.{1,200})\n([^]*)$/.exec(message) ?? []
+  return [first, rest]
 }
 
 /** What happened in one sentence, the errors that were made of the root cause, and its properties. */
 function about (report: ErrorReport, editor: EditorLink | null): string {
   const summary = report.summary === undefined ? '' : html`<p class="what">${report.summary}</p>`
-  const text = summary + chain(report, editor) + renderFields(mainCause(report)?.fields)
+  const [, rest] = messageParts(report)
+  const more = rest === '' ? '' : html`<pre tabindex="0">${rest}</pre>`
+  const text = more + summary + chain(report, editor) + renderFields(mainCause(report)?.fields)
   return text === '' ? '' : html`<div class="about">!${text}</div>`
 }
 

@@ -6,6 +6,7 @@ import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { errorStatus } from '../http/http-errors.js'
 import { counted, cut, grouped, inspected, wordFor } from '../view/text.js'
+import { isTemplate, readMessage } from './message.js'
 import { rejectedInput } from './rejected-input.js'
 import { excerptAt } from './source-file.js'
 import { isInternal, markCallers, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
@@ -130,6 +131,9 @@ function flattenChain (raised: unknown, walk: Walk, depth: number): FlattenedExc
   const chain: FlattenedException[] = []
   for (let error = raised; ; error = read(error, 'cause')) {
     const exception = flattenSafely(error, walk, depth)
+    const [outer] = chain
+    // Eta throws another error with the place.
+    if (outer?.message === exception.message) exception.frames.unshift(...outer.frames.filter(isTemplate))
     chain.unshift(exception)
     const cause = read(error, 'cause')
     if (cause === undefined || cause === null) return chain
@@ -155,8 +159,8 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   walk.exceptions--
   if (Object(error) === error) walk.seen.add(error)
   const message = messageOf(error)
-  const exception: FlattenedException =
-    { name: nameOf(error), message: cut(message, MAX_MESSAGE), frames: [], stack: '' }
+  const { text, frames } = readMessage(message)
+  const exception: FlattenedException = { name: nameOf(error), message: cut(text, MAX_MESSAGE), frames, stack: '' }
   const code = read(error, 'code')
   // The numbers of DOMException are legacy: its name has the same meaning (Web IDL, section 2.8.1).
   const isLegacy = typeof code === 'number' && error instanceof DOMException
@@ -164,6 +168,8 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   const statusCode = errorStatus(read(error, 'statusCode')) ?? errorStatus(read(error, 'status'))
   if (statusCode !== undefined) exception.statusCode = statusCode
   const fields = isError(error) ? fieldsOf(error as object) : {}
+  // Template engines repeat the file.
+  if (frames.some(({ file }) => file === fields.path)) delete fields.path
   if (Object.keys(fields).length > 0) exception.fields = fields
   const stack = isError(error) ? read(error, 'stack') : undefined
   addStack(exception, typeof stack === 'string' ? stack : '', message, walk)
@@ -179,7 +185,7 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
   exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
   const all = calls.flatMap(({ frame }) => frame ?? [])
-  exception.frames = [syntaxFrame(text, message) ?? [], all.slice(0, MAX_FRAMES)].flat()
+  exception.frames = [syntaxFrame(text, message) ?? exception.frames, all.slice(0, MAX_FRAMES)].flat()
   addExcerpts(exception.frames, walk)
   const out = all.length - MAX_FRAMES
   if (out > 0) addNote(exception, `${counted(out, 'more frame is', 'more frames are')} left out.`)

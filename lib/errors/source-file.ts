@@ -9,7 +9,8 @@ const MAX_FILE_BYTES = 2_000_000
 const MAX_SOURCE_LINE = 500
 // A stack is text and can be forged: only source files are read.
 const SOURCE = new Set([
-  '.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx', '.vue', '.svelte', '.astro', '.civet', '.coffee'
+  '.js', '.mjs', '.cjs', '.jsx', '.ts', '.mts', '.cts', '.tsx', '.vue', '.svelte', '.astro', '.civet', '.coffee',
+  '.ejs', '.eta', '.html', '.pug'
 ])
 
 /**
