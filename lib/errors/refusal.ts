@@ -1,11 +1,10 @@
-import { isAbsolute } from 'node:path'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { recordingOf, stateOf } from '../lifecycle/state.js'
 import { cut, grouped, visibleLine } from '../view/text.js'
-import { handlerFrame, hookText } from './declared-place.js'
+import { handlerFrame } from './declared-place.js'
 import { maskOf } from './masked-exceptions.js'
-import { isInternal, packageOf, placeOf } from './stack-frame.js'
+import { placeOf } from './stack-frame.js'
 import { read } from './thrown-value.js'
 
 /** Why a request was refused, or which part of the response a browser rejects. */
@@ -13,8 +12,8 @@ export interface Refusal {
   kind: 'credentials' | 'access' | 'method' | 'size' | 'type' | 'rate' | 'cors' | 'csp' | 'cookie'
   /** One sentence for people. */
   sentence: string
-  /** The option of Hindsight, Fastify or the route that decides; null if it was other code. */
-  option: string | null
+  /** The option of Hindsight, Fastify or the route that decides. */
+  option: string
 }
 
 /** How access to a request was decided. */
@@ -47,9 +46,11 @@ const KINDS: Readonly<Record<number, Refusal['kind']>> = {
 }
 /** The votes about roles and authentication. */
 const BUILT_IN: ReadonlySet<string> = new Set(['role', 'authenticated'])
-const PLATFORM: ReadonlySet<string> = new Set(['fastify', 'find-my-way', 'light-my-request', '@fastify/error'])
 
-/** Why a request was refused; null where it was not, or where the response is about another failure. */
+/**
+ * Why a request was refused; null where it was not, where the response is about another failure, and where other code
+ * decided: the sentence about the failure has its place.
+ */
 export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number): Refusal | null {
   const { failure, raised, raisedBy, routeError } = recordingOf(request)
   // A hook of a not-found handler may have refused the request.
@@ -77,7 +78,7 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
     const what = 'Too many logins have failed for this user, or from this address'
     return byOption('rate', what, `security.firewalls["${security?.firewall?.name ?? '…'}"].throttling`)
   }
-  return bySecurity(request, status, security) ?? byOtherCode(request, status, kind)
+  return bySecurity(request, status, security)
 }
 
 /** A refusal by an option of Hindsight, of Fastify or of a route; `what` is the beginning of its sentence. */
@@ -162,25 +163,6 @@ function userOf ({ user, roles, inheritedRoles, authenticators }: AccessRecord, 
   }
   const names = authenticators.map(({ name }) => name).join(', ') || 'it has no authenticators'
   return `no user is logged in: the request has no credentials that the firewall "${firewall}" reads (${names})`
-}
-
-/** A refusal that no option of Hindsight made, with the place of the code that raised it. */
-function byOtherCode (request: FastifyRequest, status: number, kind: Refusal['kind']): Refusal {
-  const { events, exceptions, failure } = recordingOf(request)
-  const exception = failure === null ? undefined : exceptions?.at(-1)
-  const { url } = request.routeOptions
-  const route = url === undefined ? '' : ` (a handler or hook of ${request.method} ${url})`
-  const hook = events?.events().find(({ outcome }) => outcome === 'answered')
-  const by = hook === undefined ? `The application${route}` : `The ${hookText(hook)}`
-  let what = `${by} answered with ${status} by itself`
-  if (exception !== undefined) {
-    const { name, message, frames } = exception
-    const frame = frames.find(({ file }) =>
-      isAbsolute(file) && !isInternal(file) && !PLATFORM.has(packageOf(file) ?? ''))
-    const place = frame === undefined ? 'by the framework' : `at ${placeOf(frame)}`
-    what = `${status} was raised ${place} (${name}: ${maskedLine(request, message)})`
-  }
-  return { kind, sentence: `${what}: no option of Hindsight decides.`, option: null }
 }
 
 export function maskedLine (request: FastifyRequest, text: string): string {

@@ -66,9 +66,7 @@ export function outcomeSentence (profile: Profile): string {
   const ended = endingEvent(profile)
   const by = typeof summary === 'string'
     ? ` ${visibleLine(cut(summary, MAX_SUMMARY))}`
-    : ended === undefined
-      ? ''
-      : ` The ${endingName(ended)} ` + (ended.outcome === 'raised' ? 'raised an error.' : 'sent the response.')
+    : ended?.outcome === 'raised' ? ` The ${endingName(ended)} raised an error.` : senderOf(profile, ended)
   const last = exceptions.at(-1)
   const cause = mainCause(profile)
   const outcome = `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${milliseconds(duration)}`
@@ -84,6 +82,14 @@ export function outcomeSentence (profile: Profile): string {
   return (typeof summary === 'string'
     ? `${outcome}.${by.slice(0, -1)}: ${errors}`
     : `${outcome}, and an error was recorded: ${errors}${by}`) + repeated
+}
+
+/** The hook that answered, and the line that sent a status of 400 or more. */
+function senderOf (profile: Profile, hook: ListenerEvent | undefined): string {
+  const { sentBy } = dataOf(profile, 'response')
+  const place = typeof sentBy === 'string' && profile.status >= 400 ? shortFile(lineOf(sentBy)) : null
+  if (hook === undefined) return place === null ? '' : ` ${place} sent the response.`
+  return ` The ${endingName(hook)} sent the response${place === null ? '' : ` (${place})`}.`
 }
 
 /** Which lines sent two responses, as far as they are certain; empty where there was one. */
@@ -123,7 +129,7 @@ function errorText (exception: FlattenedException): string {
   const where = frame === undefined ? '' : ` (${placeOf(frame)})`
   const detail = message.trim() === '' ? code : message
   const title = detail === undefined ? name : `${name}: ${detail}`
-  const text = visibleLine(title).slice(0, MAX_MESSAGE).replace(/\.$/, '') + where
+  const text = visibleLine(title.replace(/\s*\n\s*/g, ' ')).slice(0, MAX_MESSAGE).replace(/\.$/, '') + where
   return /[!?]$/.test(text) ? text : `${text}.`
 }
 

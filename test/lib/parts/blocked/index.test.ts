@@ -149,23 +149,6 @@ inBothModes('the profile of a request that Fastify or the application refused ha
   }, { debugClients: ['127.0.0.1'], debugHosts: ['app.example'] })
   await hasReasons(t, app, [
     [
-      'the application', { url: '/own', headers: json }, 'access',
-      /^403 was raised at \S+index\.test\.ts:\d+ \(Error: not yours\): no option of Hindsight decides\.$/, null
-    ],
-    ['its answer', { url: '/sent' }, 'credentials', /^The application \(a handler or hook of GET \/sent\) answered with 401 by itself/, null],
-    [
-      'the answer of a hook', { url: '/admin' }, 'access',
-      /^The preHandler hook "requireAdmin" \(\S+index\.test\.ts:\d+\) answered with 403 by itself/, null
-    ],
-    [
-      'too many', { url: '/limited', headers: json }, 'rate',
-      /^429 was raised at \S+index\.test\.ts:\d+ \(Error: slow down\): no option of Hindsight decides\.$/, null
-    ],
-    [
-      'an error of @fastify/error', { url: '/created', headers: json }, 'rate',
-      /^429 was raised at \S+index\.test\.ts:\d+ \(FastifyError: slower\): no option of Hindsight decides\.$/, null
-    ],
-    [
       'the limit of a route', { method: 'POST', url: '/small', headers: json, payload: '"0123456789"' }, 'size',
       'The body is larger than the bodyLimit here, 10 bytes, or than that of its parser: the option bodyLimit of Fastify, of addContentTypeParser or of ' +
         'the route decides.',
@@ -198,6 +181,20 @@ inBothModes('the profile of a request that Fastify or the application refused ha
       /^The browser drops the cookie "b": it is Secure, and the request came by http; the option secure of the cookie decides\.$/, /secure/
     ]
   ])
+  const line = '\\S+index\\.test\\.ts:\\d+'
+  for (const [url, sentence] of [
+    ['/own', `^Error: not yours \\(${line}\\)\\. The handler of GET /own `],
+    ['/sent', `^GET returned 401 .* ${line} sent the response\\.$`],
+    ['/admin', `The preHandler hook "requireAdmin" sent the response \\(${line}\\)\\.$`],
+    ['/limited', `^Error: slow down \\(${line}\\)`],
+    ['/created', `^FastifyError: slower \\(${line}\\)`]
+  ] as const) {
+    const response = await app.inject({ url, headers: { accept: 'text/html' } })
+    t.notMatch(response.body, 'Why was this refused?', 'the sentence about the failure says it')
+    const overview = page((await app.inject(`/_profiler/${String(response.headers['x-debug-token'])}`)).body)
+    t.match(overview.querySelector('.lead')?.textContent.trim(), new RegExp(sentence))
+    t.notOk(overview.querySelector('.blocked'))
+  }
 })
 
 t.test('requests that pass have no reason', async (t) => {
