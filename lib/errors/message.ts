@@ -1,4 +1,4 @@
-import { attempt } from '../attempt.js'
+import { attempt } from '../call.js'
 import { grouped, isObject } from '../view/text.js'
 import type { StackFrame } from './exception.js'
 import { isOwn } from './stack-frame.js'
