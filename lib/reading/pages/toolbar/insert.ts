@@ -112,11 +112,14 @@ function isWholePage (request: FastifyRequest, reply: FastifyReply): boolean {
 function endOf (page: string): number | undefined {
   let [bodyEnd, htmlEnd, pageEnd]: Array<number | undefined> = []
   let isDocument = false
+  let isInScript = false
   // Elements are not those of the page in templates, and not those of HTML in other languages.
   const open = new Map([['template', 0], ['svg', 0], ['math', 0]])
   // The added tag is found unless something before it is not closed.
   for (const { 0: token, index, groups } of `${page}<end>`.matchAll(TOKENS)) {
     const name = groups?.name?.toLowerCase() ?? ''
+    isInScript = groups?.text?.toLowerCase() === 'script' ? isEscapedScript(token) : isInScript && name !== '/script'
+    if (isInScript) continue
     const depth = open.get(name.replace('/', ''))
     if (depth !== undefined && !token.endsWith('/>')) {
       open.set(name.replace('/', ''), Math.max(0, depth + (name.startsWith('/') ? -1 : 1)))
@@ -129,6 +132,13 @@ function endOf (page: string): number | undefined {
     if (index === page.length) pageEnd = index
   }
   return bodyEnd ?? (isDocument ? htmlEnd ?? pageEnd : undefined)
+}
+
+/** Whether a script goes on after its first end tag, as that of the script that its comment begins (13.2.5.20). */
+function isEscapedScript (token: string): boolean {
+  const comment = token.slice(Math.max(0, token.lastIndexOf('-->')))
+  const start = comment.indexOf('<!--')
+  return start !== -1 && /<script[\s/>]/i.test(comment.slice(start))
 }
 
 function textOf (payload: unknown): string {

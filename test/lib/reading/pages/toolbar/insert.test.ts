@@ -135,6 +135,9 @@ inBothModes('the toolbar is inserted where the body of a document ends, wherever
     ['<body></body><plaintext></body>', '</body><plaintext>'],
     ['<body></body><svg><title></title></body>', '</body><svg>'],
     ['<body><svg viewBox="0 0 1 1"><path d=""/></svg><SVG/></body>', '</body>'],
+    ['<body><p>a</p></body><script><!-- <script> "</script></body>"\n//--></script>', '</body><script>'],
+    ['<body><script>\n<!-- write("<script></script>")\n//-->\n</script></body>', '</body>'],
+    ['<body><script><!-- "<script>" --></script></body>', '</body>'],
     // `</body>` and `</html>` are optional.
     ['<!doctype html><title>a</title><p>b</p>', ''],
     ['<HTML><p>b</p></HTML>\n', '</HTML>'],
@@ -156,7 +159,8 @@ inBothModes('the place of the toolbar is found in linear time', async (t, build)
   const app = await build((app) => {
     app.get('/:part', async (request, reply) => reply.type('text/html').send((request.params as { part: string }).part.repeat(100_000)))
   })
-  for (const part of ['<!--', '<script', '<script ', '<!', '<a b', '<a b= ', '<a =', '<a ="', '<a =\'', '</body', '<textarea>']) {
+  const parts = ['<!--', '<script', '<script ', '<!', '<a b', '<a b= ', '<a =', '<a ="', '<a =\'', '</body', '<textarea>', '<script><!--<script></script>']
+  for (const part of parts) {
     t.equal((await app.inject({ url: `/${encodeURIComponent(part)}` })).statusCode, 200, part)
   }
 })
