@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { recordingOf, stateOf } from '../lifecycle/state.js'
+import { recordingOf } from '../lifecycle/state.js'
 import { cut, grouped, visibleLine } from '../view/text.js'
 import { handlerFrame } from './declared-place.js'
 import { maskOf } from './masked-exceptions.js'
@@ -16,7 +16,7 @@ export interface Refusal {
   option: string
 }
 
-/** How access to a request was decided. */
+/** How access to a request was decided: what the firewall collects in debug mode, with its secrets masked. */
 interface AccessRecord {
   firewall: { name: string } | null
   authenticators: ReadonlyArray<{ name: string, outcome: string, reason?: string }>
@@ -25,20 +25,15 @@ interface AccessRecord {
   inheritedRoles: readonly string[]
   rule: { index: number, path: string, roles: readonly string[], granted: boolean } | null
   expression: { expression: string, result: boolean, error?: string } | null
-  decisions: ReadonlyArray<Decision & { by: string, granted: boolean }>
+  decisions: ReadonlyArray<Decision & { by: string }>
 }
 
-interface Decision {
+/** A decision of the voters in the profile. */
+export interface Decision {
   attribute: string
   subject: string | null
+  granted: boolean
   votes: ReadonlyArray<{ voter: string, vote: 'granted' | 'denied', reason: string }>
-}
-
-declare module '../lifecycle/state.js' {
-  interface RequestState {
-    /** With its secrets masked; absent without the option `security`, and without debug mode. */
-    accessRecord?: () => AccessRecord
-  }
 }
 
 const KINDS: Readonly<Record<number, Refusal['kind']>> = {
@@ -60,7 +55,8 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
   const kind = KINDS[status]
   // The error of an error handler has not decided the status.
   if (kind === undefined || failure?.after === 'failure') return null
-  const security = stateOf(request).accessRecord?.() ?? null
+  const { security: recorded } = recordingOf(request).collected
+  const security = typeof recorded === 'function' ? recorded() as AccessRecord : null
   const code = read(raised, 'code')
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     const limit = request.routeOptions.bodyLimit ?? Number(request.server.initialConfig.bodyLimit)

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { stateOf } from '../../lifecycle/state.js'
 import type { SecuritySettings } from '../../options.js'
-import { SecurityContext, type SecurityRecord } from './context.js'
+import { SecurityContext } from './context.js'
 import { checkFirewalls, compileFirewall, compileRule, type CompiledRule, type Firewall } from './firewall.js'
 import { routerPaths } from './paths.js'
 import { argon2, compileProvider, roleResolver } from './users.js'
@@ -37,10 +37,7 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
       const path = paths.of(request)
       const firewall = firewalls.find(({ matches }) => matches(path)) ?? null
       const context = state.security = new SecurityContext(policy, request, firewall, path)
-      if (debug) {
-        state.accessRecord = () => mask.value(context.record) as SecurityRecord
-        state.recording.collect('security', state.accessRecord)
-      }
+      if (debug) state.recording.collect('security', () => mask.value(context.record))
       return context
     },
     /** The access rule that applies to a request. */

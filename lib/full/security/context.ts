@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify'
+import type { Decision } from '../../errors/refusal.js'
 import { stateOf } from '../../lifecycle/state.js'
 import type { CompiledRule, Firewall } from './firewall.js'
 import { userFrom, type StoredUser, type User } from './users.js'
-import { decide, type Decision, type Voter } from './voters.js'
+import { decide, type Voter } from './voters.js'
 
 declare module '../../lifecycle/state.js' {
   interface RequestState {

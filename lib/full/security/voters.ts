@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Decision } from '../../errors/refusal.js'
 import type { User } from './users.js'
 
 /** The data that a voter receives. */
@@ -20,14 +21,6 @@ export interface Voter {
 }
 
 type Ballot = boolean | { granted: boolean, reason?: string }
-
-/** A decision of the voters in the profile. */
-export interface Decision {
-  attribute: string
-  subject: string | null
-  granted: boolean
-  votes: Array<{ voter: string, vote: 'granted' | 'denied', reason: string }>
-}
 
 /** Collects the votes of all voters that support an attribute: one that grants is enough. */
 export async function decide (
