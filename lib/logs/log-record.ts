@@ -39,13 +39,25 @@ export function levelName (level: number, numbers: Readonly<Record<string, numbe
   return LEVELS.find((name) => numbers[name] === level) ?? LEVELS.findLast(isAtMost) ?? 'trace'
 }
 
-/** At most `limit` lines of a log, in their order: warnings and errors first, then the latest lines. */
-export function mostSevere<T extends Pick<LogRecord, 'level'>> (log: readonly T[], limit: number): T[] {
-  if (log.length <= limit) return [...log]
-  const severe = log.filter(isWarningOrWorse).slice(-limit)
-  const free = limit - severe.length
-  const others = free > 0 ? log.filter((line) => !isWarningOrWorse(line)).slice(-free) : []
-  const kept = new Set([...severe, ...others])
+/**
+ * The lines of a log, in their order, whose sizes are at most `limit` in all: warnings and errors first, then the
+ * latest lines, for which `shareOfEnd` of the limit is left. By default their number is limited.
+ */
+export function mostSevere<T extends Pick<LogRecord, 'level'>> (
+  log: readonly T[], limit: number, sizeOf: (line: T) => number = () => 1, shareOfEnd = 0
+): T[] {
+  const kept = new Set<T>()
+  let left = limit
+  const keep = (lines: readonly T[], least: number): void => {
+    for (const line of lines.toReversed()) {
+      const size = sizeOf(line)
+      if (kept.has(line) || left - size < least) continue
+      kept.add(line)
+      left -= size
+    }
+  }
+  keep(log.filter(isWarningOrWorse), left * shareOfEnd)
+  keep(log, 0)
   return log.filter((line) => kept.has(line))
 }
 

@@ -2,7 +2,7 @@ import { attempt } from '../call.js'
 import { mainCause, type FlattenedException } from '../errors/exception.js'
 import { read } from '../errors/thrown-value.js'
 import { percentDecoded } from '../http/requests.js'
-import { isWarningOrWorse, type LogRecord } from '../logs/log-record.js'
+import { isWarningOrWorse, mostSevere, type LogRecord } from '../logs/log-record.js'
 import { plainCopy } from '../parts/collect.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
@@ -179,19 +179,7 @@ export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reas
   const countOf = ({ channel, context }: LogRecord): number =>
     channel === 'profiler' && Number.isSafeInteger(context.linesLeftOut) ? Number(context.linesLeftOut) : 0
   const own = lines.filter((line) => countOf(line) === 0)
-  const kept = new Set<LogRecord>()
-  let left = maxBytes - NOTE_BYTES
-  const keep = (candidates: readonly LogRecord[], least: number): void => {
-    for (const line of candidates.toReversed()) {
-      const bytes = bytesOf(line) + 1
-      if (kept.has(line) || left - bytes < least) continue
-      kept.add(line)
-      left -= bytes
-    }
-  }
-  keep(own.filter(isWarningOrWorse), left * SHARE_OF_END)
-  keep(own, 0)
-  const shown = own.filter((line) => kept.has(line))
+  const shown = mostSevere(own, maxBytes - NOTE_BYTES, (line) => bytesOf(line) + 1, SHARE_OF_END)
   const dropped = lines.reduce((sum, line) => sum + countOf(line), own.length - shown.length)
   if (dropped === 0) return shown
   const message = `${counted(dropped, 'line was', 'lines were')} left out, of the oldest and least severe: ${reason}.`
