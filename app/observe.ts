@@ -1,5 +1,4 @@
 import cluster from 'node:cluster'
-import { clearTimeout, setTimeout } from 'node:timers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { begin } from './begin.js'
 import type { Observer } from './observer.js'
@@ -14,6 +13,7 @@ import { recordHooks } from '../lib/recording/application-hooks.js'
 import { timeHandlers } from '../lib/recording/handler-time.js'
 import { openRouteTable } from '../lib/routing/route-table.js'
 import { checkStorageSetting } from '../lib/store/open.js'
+import { settlesWithin } from '../lib/store/write-queue.js'
 
 /** The paths of the profiler, below the prefix of the application. */
 const OWN_PATHS = OWN_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}/*`])
@@ -125,13 +125,10 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response, ...others })
   // The first request waits for modules that take longer than half of the time that a plugin has.
   const { pluginTimeout = 0 } = app.initialConfig
-  let timer: NodeJS.Timeout | undefined
-  const timeLimit = new Promise<void>((resolve) => {
-    if (pluginTimeout !== 0) timer = setTimeout(resolve, pluginTimeout / 2).unref()
-  })
-  const loadedInTime = Promise.race([prepared.then(() => loaded), timeLimit]).finally(() => clearTimeout(timer))
+  const limit = pluginTimeout === 0 ? Infinity : pluginTimeout / 2
   // A missing package of OpenTelemetry stops the start.
-  const ready = resolved.settings?.openTelemetry === true ? loading : loadedInTime
+  const needsAll = resolved.settings?.openTelemetry === true
+  const ready = needsAll ? loading : settlesWithin(prepared.then(() => loaded), limit)
   // The preload awaits it later.
   ready.catch(() => {})
   return {
