@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { attempt } from '../../call.js'
+import { attempt, cached } from '../../call.js'
 import { require } from '../../require.js'
 import { fieldsPart, type Data } from '../read.js'
 import type { Values } from '../section.js'
@@ -70,13 +70,8 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
   }
 }
 
-let loaded: { folder: string, dependencies: string } | undefined
-
-/** What the process has loaded stays the same. To read the manifests takes a millisecond, for each test of a suite. */
-function loadedDependencies (folder: string): string {
-  if (loaded?.folder !== folder) loaded = { folder, dependencies: dependenciesOf(folder).join(' ') }
-  return loaded.dependencies
-}
+// What the process has loaded stays the same. To read the manifests takes a millisecond, for each test of a suite.
+const loadedDependencies = cached((folder: string) => dependenciesOf(folder).join(' '))
 
 /** The version of this package. */
 export function ownVersion (): string {
