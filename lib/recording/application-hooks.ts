@@ -73,7 +73,8 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
     const done = args.at(-1)
     if (typeof done === 'function') {
       args[args.length - 1] = function hindsightDone (this: unknown, ...results: unknown[]) {
-        if (run !== null && isCalled) addRepeated(request, callee)
+        // Fastify runs what follows the hook again.
+        if (run !== null && isCalled) addError(request, new Error(`The ${hookText(callee)} has called done twice`))
         isCalled = true
         // A falsy error is none where another hook follows.
         end(results[0] || undefined, results[1])
@@ -131,17 +132,13 @@ function isRefused (name: string, hook: object): boolean {
   return hook.constructor.name === 'AsyncFunction' && isWrong
 }
 
-/** Records that a hook calls back once more: Fastify runs what follows it again. */
-function addRepeated (request: FastifyRequest, hook: RecordedFunction): void {
-  servicesOf(request).recorder?.addError(request, new Error(`The ${hookText(hook)} has called done twice`))
+function addError (request: FastifyRequest, error: unknown): void {
+  servicesOf(request).recorder?.addError(request, error)
 }
 
 function recordRaised (request: FastifyRequest, hook: RecordedFunction, raised: unknown): void {
   const recording = recordingOf(request)
-  if (WITHOUT_EFFECT.includes(hook.stage as 'onError')) {
-    servicesOf(request).recorder?.addError(request, raised)
-    return
-  }
+  if (WITHOUT_EFFECT.includes(hook.stage as 'onError')) return addError(request, raised)
   if (hook.stage === 'onSend') recording.sendFailed = true
   if (recording.failure === null) recording.raisedBy = hook
   else recording.addError(raised)

@@ -41,7 +41,9 @@ function addLateError ({ reply }: Recording, error: unknown): void {
 }
 
 // Neither listener changes what the process does. They attribute events to the request that caused them.
-process.on('warning', onWarning).on('uncaughtExceptionMonitor', onUncaught)
+process.on('uncaughtExceptionMonitor', onUncaught).on('warning', (warning: Error) => {
+  note('warn', `${warning.name}: ${warning.message}`, textOfStack(warning))
+})
 
 const REJECTION = 'unhandledRejection'
 /** The open applications of each mode. */
@@ -79,10 +81,6 @@ function onAdded (name: string | symbol, listener: unknown): void {
 
 function onRemoved (name: string | symbol, listener: unknown): void {
   if (name === REJECTION && listener !== onRejection) listenForRejections()
-}
-
-function onWarning (warning: Error): void {
-  note('warn', `${warning.name}: ${warning.message}`, textOfStack(warning))
 }
 
 function note (level: LogLevel, message: string, stack: string | undefined): void {

@@ -71,13 +71,10 @@ export function conditionsOf (criteria: Criteria): Condition[] {
 /** The values of a profile that searches compare, by the columns of a table. */
 export function columnsOf ({ summary, exceptions }: IndexEntry) {
   const { token, time, duration, method, url, status, ip, route, parent, error, values } = summary
-  const text = values === undefined ? exceptions : `${exceptions}\n${linesOf(values)}`
+  // After an empty line, each value has a line of its own: `name=value`.
+  const lines = Object.entries(values ?? {}).map(([name, value]) => `\n${name}=${value}`)
+  const text = lines.length === 0 ? exceptions : `${exceptions}\n${lines.join('')}`
   return { token, time, duration, method, url, status, ip, route, parent, error: error ? 1 : 0, exceptions: text }
-}
-
-/** The lines of the column `exceptions` that have the values of a summary: `name=value`, after an empty line. */
-function linesOf (values: Readonly<Record<string, string>>): string {
-  return Object.entries(values).map((value) => `\n${value.join('=')}`).join('')
 }
 
 /** The values of a summary, from the column `exceptions`; undefined where there are none. */

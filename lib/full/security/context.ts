@@ -85,13 +85,9 @@ export class SecurityContext {
       inheritedRoles: roles.slice(own.length),
       rule,
       decisions,
-      expression: expression && describe(expression)
+      expression: expression && { ...expression, error: expression.error?.message }
     }
   }
-}
-
-function describe ({ error, ...evaluated }: NonNullable<SecurityContext['expression']>) {
-  return { ...evaluated, ...(error && { error: error.message }) }
 }
 
 export type SecurityRecord = SecurityContext['record']
