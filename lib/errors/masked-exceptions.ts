@@ -4,13 +4,12 @@ import { targetOf } from '../http/requests.js'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
-import { errorStatus } from '../http/http-errors.js'
 import { counted, cut, grouped, inspected, wordFor } from '../view/text.js'
 import { isTemplate, readMessage } from './message.js'
 import { rejectedInput } from './rejected-input.js'
 import { excerptAt } from './source-file.js'
 import { isInternal, markCallers, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
-import { fieldsOf, isError, messageOf, nameOf, read } from './thrown-value.js'
+import { fieldsOf, isError, messageOf, nameOf, read, statusIn } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -165,7 +164,7 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   // The numbers of DOMException are legacy: its name has the same meaning (Web IDL, section 2.8.1).
   const isLegacy = typeof code === 'number' && error instanceof DOMException
   if (typeof code === 'string' || (typeof code === 'number' && !isLegacy)) exception.code = String(code).slice(0, 200)
-  const statusCode = errorStatus(read(error, 'statusCode')) ?? errorStatus(read(error, 'status'))
+  const statusCode = statusIn(error)
   if (statusCode !== undefined) exception.statusCode = statusCode
   const fields = isError(error) ? fieldsOf(error as object) : {}
   // Template engines repeat the file.

@@ -52,6 +52,22 @@ export function messageOf (value: unknown): string {
   return isErrorLike(value) ? message as string : inspected(value)
 }
 
+/** The status of a thrown value, which is one of an error: from 400 to 599. Undefined where it has none. */
+export function statusIn (value: unknown): number | undefined {
+  return errorStatus(read(value, 'statusCode')) ?? errorStatus(read(value, 'status'))
+}
+
+/** The status of the answer to a thrown value: its own, or that of the reply, if it is one of an error; or 500. */
+export function statusOf (raised: unknown, replyStatus: number): number {
+  return statusIn(raised) ?? errorStatus(replyStatus) ?? 500
+}
+
+// Fastify reads it from text, too.
+function errorStatus (value: unknown): number | undefined {
+  const status = typeof value === 'string' || typeof value === 'number' ? Number(value) : NaN
+  return status >= 400 && status <= 599 ? Math.trunc(status) : undefined
+}
+
 /** The stack of an error: `Error.prepareStackTrace` of the application may return any value, and may throw. */
 export function textOfStack (error: object): string {
   const stack = read(error, 'stack')

@@ -1,4 +1,4 @@
-import { attempt, withStackLimit } from '../call.js'
+import { withStackLimit } from '../call.js'
 
 /** Makes the base of an error class with a name, a code and an HTTP status. */
 export function httpError (name: string, code: string, statusCode: number) {
@@ -52,18 +52,4 @@ export function badRequest (text: string): BadRequestError {
     for (const one of [error, cause]) Error.captureStackTrace(one, badRequest)
     return error
   })
-}
-
-/** The status for a thrown value: its own, or that of the reply, if it is from 400 to 599; otherwise 500. */
-export function statusOf (raised: unknown, replyStatus: number): number {
-  const given = (raised ?? {}) as { statusCode?: unknown, status?: unknown }
-  // A getter of the thrown value may throw.
-  const own = attempt(() => errorStatus(given.statusCode) ?? errorStatus(given.status))
-  return own ?? errorStatus(replyStatus) ?? 500
-}
-
-/** A status from 400 to 599, which Fastify also reads from text; undefined for any other value. */
-export function errorStatus (value: unknown): number | undefined {
-  const status = typeof value === 'string' || typeof value === 'number' ? Number(value) : NaN
-  return status >= 400 && status <= 599 ? Math.trunc(status) : undefined
 }

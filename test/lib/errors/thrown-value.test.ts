@@ -1,5 +1,5 @@
 import t from 'tap'
-import { fieldsOf, nameOf } from '../../../lib/errors/thrown-value.js'
+import { fieldsOf, nameOf, statusOf } from '../../../lib/errors/thrown-value.js'
 
 t.test('an error is named by its class, or as it was given', async (t) => {
   class CheckoutError extends Error {}
@@ -50,4 +50,15 @@ t.test('the own properties of an error are plain data, and no getter is called',
   t.same(fieldsOf(Object.assign(new Error('x'), { headers: { allow: 'POST' }, detail: 'y' })), { detail: 'y' }, 'the response has its headers')
   t.same(fieldsOf(new Proxy(error, { ownKeys () { throw new Error('unreadable') } })), {})
   t.equal(Object.keys(fieldsOf(Object.assign(new Error('x'), Object.fromEntries(Array.from({ length: 90 }, (_, i) => [`f${i}`, i]))))).length, 20)
+})
+
+t.test('the status of an answer is that of the error or of the reply, if it is an error status', async t => {
+  for (const [raised, reply, expected] of [
+    [{ statusCode: 404 }, 200, 404], [{ status: 403 }, 200, 403], [{ statusCode: 200, status: 403 }, 200, 403], [{ statusCode: 399 }, 200, 500],
+    [{ statusCode: 600 }, 200, 500], [{ statusCode: '404' }, 200, 404],
+    [{ statusCode: 'E404', status: '403' }, 200, 403],
+    [{ statusCode: 404.5 }, 200, 404], [{ statusCode: 599.5 }, 200, 500], [{ statusCode: {} }, 200, 500], [{ statusCode: 404n }, 200, 500],
+    [null, 200, 500], [undefined, 409, 409], ['text', 302, 500], [{}, 503, 503],
+    [{ get statusCode () { throw new Error('no') } }, 200, 500], [{ get statusCode () { throw new Error('no') }, status: 404 }, 200, 404]
+  ] as const) t.equal(statusOf(raised, reply), expected)
 })

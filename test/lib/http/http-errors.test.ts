@@ -41,14 +41,3 @@ t.test('a bad request has ten calls, also where more are kept of other errors', 
   }
   t.equal(Error.stackTraceLimit, 50)
 })
-
-t.test('the status of an answer is that of the error or of the reply, if it is an error status', async t => {
-  for (const [raised, reply, expected] of [
-    [{ statusCode: 404 }, 200, 404], [{ status: 403 }, 200, 403], [{ statusCode: 200, status: 403 }, 200, 403], [{ statusCode: 399 }, 200, 500],
-    [{ statusCode: 600 }, 200, 500], [{ statusCode: '404' }, 200, 404],
-    [{ statusCode: 'E404', status: '403' }, 200, 403],
-    [{ statusCode: 404.5 }, 200, 404], [{ statusCode: 599.5 }, 200, 500], [{ statusCode: {} }, 200, 500], [{ statusCode: 404n }, 200, 500],
-    [null, 200, 500], [undefined, 409, 409], ['text', 302, 500], [{}, 503, 503],
-    [{ get statusCode () { throw new Error('no') } }, 200, 500]
-  ] as const) t.equal(errors.statusOf(raised, reply), expected)
-})
