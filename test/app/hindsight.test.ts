@@ -287,7 +287,7 @@ t.test('a storage that names no store stops the start in both modes, also with a
   const message = /^profiler\.storage \(STORAGE_URL\): it is neither sqlite nor memory, nor an address such as postgres:\/\/user:password@localhost/
   for (const lifecycle of ['observe', 'full'] as const) {
     for (const storage of ['redis', 'postgress//u:secret@h/x', 'postgres://', 'postgres:u:secret@h/x']) {
-      for (const options of [{}, { pluginTimeout: 100 }]) {
+      for (const options of [{}, { pluginTimeout: 1_000 }]) {
         const app = Fastify(options)
         t.teardown(() => app.close())
         await t.rejects(async () => { await app.register(hindsight, { lifecycle, profiler: { storage } }) }, { message }, `${lifecycle}: ${storage}`)
