@@ -164,8 +164,7 @@ async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promis
 
 /** Shows how a database runs a recorded query. */
 async function explainQuery (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { explain, planMarkup } = await import('../../lib/parts/queries/plan.js')
-  const { runnerOf } = await import('../../lib/parts/queries/runners.js')
+  const { explain, planMarkup, runnerOf } = await import('../../lib/parts/queries/plan.js')
   const { query: number } = await formOf(request)
   const profile = await profileOf(request)
   const { token } = profile

@@ -16,10 +16,10 @@ import { clientSubscribers } from './channels.js'
 import { findingsOf } from './findings.js'
 import { queryGroups, type Further } from './groups.js'
 import { queryReader, type ReadQuery } from './mask-query.js'
+import { keepRunners } from './plan.js'
 import { errorOf } from './query-error.js'
 import { queryOfSpan } from './query-spans.js'
 import { MAX_STATEMENT, type RecordedQuery } from './recorded-query.js'
-import { keepRunners } from './runners.js'
 import { copyOfParameters, identityOf, type Caller, type Traced } from './trace.js'
 
 declare module '../../recording/recording.js' {
@@ -35,11 +35,10 @@ declare module '../../lifecycle/state.js' {
   }
 }
 
-/** Queries of a request that are recorded one by one; further ones are counted by their shapes. */
+/** Queries of a request that are recorded one by one; further ones are counted by their shapes and lines. */
 const MAX_QUERIES = 500
-/** Shapes of further queries, and lines of each; the others are counted together. */
-const MAX_SHAPES = 100
-const MAX_SOURCES = 20
+/** Shapes and lines of further queries; the others are counted together. */
+const MAX_GROUPS = 100
 
 interface QueryLog {
   count: number
@@ -49,7 +48,7 @@ interface QueryLog {
   read: ReturnType<typeof queryReader>
   /** What is masked in those that were read. */
   secrets: readonly string[]
-  /** By system and shape: queries beyond `MAX_QUERIES`. */
+  /** By system, shape and line: queries beyond `MAX_QUERIES`. */
   further: Map<string, Further>
 }
 
@@ -128,32 +127,32 @@ function add (query: Query, { recording, services }: ContextRecording): void {
     queries.push(query)
     return
   }
-  const { system, parameters } = query
-  const read = log.read(system, cut(query.statement, MAX_STATEMENT), parameters)
-  const isKnown = further.size < MAX_SHAPES || further.has(`${system} ${read.shape}`)
-  const { statement, shape } = isKnown ? read : { statement: '…', shape: '…' }
-  const key = `${system} ${shape}`
-  const group = further.get(key) ?? { system, shape, statement, count: 0, failed: 0, duration: 0, sources: new Map() }
-  further.set(key, group)
-  group.count++
-  query.ended = ({ startedAt, endedAt = startedAt, error, frames }) => {
-    group.duration += endedAt - startedAt
+  query.ended = ({ system, startedAt, endedAt = startedAt, error, frames }) => {
+    const read = error === undefined ? readOf(log, query) : shownOf(log, query)
     const source = sourceOf(frames)
-    const before = group.sources.get(source)
-    if (before !== undefined || group.sources.size < MAX_SOURCES) group.sources.set(source, (before ?? 0) + 1)
-    if (error === undefined) return
-    group.failed++
-    shownOf(log, query)
+    const place = `${system} ${read.shape} ${source}`
+    const isKnown = further.size < MAX_GROUPS || further.has(place)
+    const key = isKnown ? place : system
+    const { statement, shape } = isKnown ? read : { statement: '…', shape: '…' }
+    const group = further.get(key) ?? { system, shape, statement, source, count: 0, failed: 0, duration: 0 }
+    further.set(key, group)
+    group.count++
+    group.duration += endedAt - startedAt
+    if (error !== undefined) group.failed++
   }
+}
+
+function readOf ({ read }: QueryLog, { system, statement, parameters }: Query): ReadQuery {
+  return read(system, cut(statement, MAX_STATEMENT), parameters)
 }
 
 /** A query as it is shown. What is masked in it is kept for other texts. */
 function shownOf (log: QueryLog, query: Query): ReadQuery {
   const known = log.shown.get(query)
   if (known !== undefined) return known
-  const statement = cut(query.statement, MAX_STATEMENT)
-  const shown = log.read(query.system, statement, query.parameters)
+  const shown = readOf(log, query)
   log.shown.set(query, shown)
+  const statement = cut(query.statement, MAX_STATEMENT)
   const texts = [...maskedTexts(statement, shown.statement), ...maskedTexts(query.parameters, shown.parameters)]
   if (texts.length > 0) log.secrets = [...new Set([...log.secrets, ...texts])].slice(-MAX_SECRETS)
   return shown
@@ -204,9 +203,8 @@ function recordedQueries (log: QueryLog, mask: Mask, { timing, until }: Recordin
     }
   })
   const further = [...log.further.values()]
-  const furtherLike = ({ system, shape, source }: Traced): number => further
-    .filter((group) => group.system === system && group.shape === shape)
-    .reduce((sum, { sources }) => sum + (sources.get(source) ?? 0), 0)
+  const furtherLike = ({ system, shape, source }: Traced): number =>
+    log.further.get(`${system} ${shape} ${source}`)?.count ?? 0
   // The diagnostic page and the budget need it before the end of the request.
   const findings = findingsOf(all, round((endedAt || performance.now()) - since - own), slow, furtherLike)
   return {

@@ -7,12 +7,9 @@ export interface NamedValue {
   column: string | undefined
 }
 
-const MAX_NAME = 256
-
 /** The name of a column or a field: without quotes; of a path, its last segment. */
 export function columnName ({ kind, text }: Token): string {
   if (kind === 'placeholder') return text.slice(1)
-  if (text.length > MAX_NAME) return ''
   if (kind !== 'string' && !text.startsWith('"$')) return text.replace(/^(?:U&)?["`[]|["`\]]$/gi, '')
   return segmentsOf(text).at(-1) ?? ''
 }

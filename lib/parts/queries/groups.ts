@@ -15,11 +15,10 @@ export interface QueryGroup {
   kind: 'n+1' | 'duplicates' | null
 }
 
-/** Queries that are only counted. */
+/** Queries of one shape and line, `file:line:column`, that are only counted when they have ended. */
 export interface Further extends Omit<QueryGroup, 'distinct' | 'sources' | 'kind'> {
   failed: number
-  /** How many of those that have ended were sent from a line, `file:line:column`; null: it is unknown. */
-  sources: Map<string | null, number>
+  source: string | null
 }
 
 /** `further`: the groups of queries that are only counted. */
@@ -32,17 +31,16 @@ export function queryGroups (
   return shapes.map((both): QueryGroup => {
     const { shape, statement, system } = both[0] as Traced | Further
     const group = both.filter((one) => 'index' in one)
-    const more = both.find((one) => 'count' in one)
+    const more = both.filter((one) => 'count' in one)
     const found = findings.filter(({ queries }) => group.some(({ index }) => queries.includes(index)))
     return {
       shape,
       statement,
       system,
-      count: group.length + (more?.count ?? 0),
+      count: more.reduce((sum, { count }) => sum + count, group.length),
       distinct: new Set(group.map(({ identity }) => identity)).size || 1,
-      duration: round(totalDuration(group) + (more?.duration ?? 0)),
-      sources: [...new Set([...group.map(({ source }) => source), ...more?.sources.keys() ?? []])]
-        .filter((source) => source !== null),
+      duration: round(totalDuration(both)),
+      sources: [...new Set(both.map(({ source }) => source))].filter((source) => source !== null),
       kind: (['n+1', 'duplicates'] as const).find((kind) => found.some((finding) => finding.kind === kind)) ?? null
     }
   })

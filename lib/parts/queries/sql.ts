@@ -1,4 +1,3 @@
-import { CONNECTION_FIELDS } from '../../queries/clients/mongodb.js'
 import { isPlain } from './mask-document.js'
 import { isSql, isValue, jsonKeys, KEYWORDS, significant, tokensOf, type Token } from './tokens.js'
 
@@ -79,7 +78,7 @@ function outline (value: unknown, depth: number): string {
     return `[${items.join(', ')}]`
   }
   if (!isPlain(value) || depth >= MAX_DEPTH) return '?'
-  const fields = Object.entries(value).filter(([name]) => !CONNECTION_FIELDS.has(name)).slice(0, MAX_FIELDS)
+  const fields = Object.entries(value).slice(0, MAX_FIELDS)
     .map(([name, item]) => `${name}: ${outline(item, depth + 1)}`)
   return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
 }

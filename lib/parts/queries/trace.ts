@@ -108,7 +108,7 @@ export function pauseBetween (before: Traced, query: Traced, all: readonly Trace
   return pause
 }
 
-export function totalDuration (queries: readonly RecordedQuery[]): number {
+export function totalDuration (queries: ReadonlyArray<Pick<RecordedQuery, 'duration'>>): number {
   return queries.reduce((sum, { duration }) => sum + (duration ?? 0), 0)
 }
 

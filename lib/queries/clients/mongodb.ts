@@ -13,7 +13,7 @@ interface CommandEvent {
 }
 
 /** Fields of a command that differ with the connection. */
-export const CONNECTION_FIELDS = new Set([
+const CONNECTION_FIELDS = new Set([
   'lsid', '$db', '$clusterTime', '$readPreference', 'txnNumber', 'startTransaction', 'autocommit', 'readConcern'
 ])
 

@@ -13,9 +13,10 @@ t.test('groups have the count, time, lines and the kind of their queries; furthe
     { from: '', sql: 'select 1' }
   ])
   const findings = findingsOf(queries, 100, 100)
-  const counted = { system: 'postgresql', duration: 10, failed: 0, sources: new Map([['c.js:1:1', 2], [null, 1]]) }
+  const counted = { system: 'postgresql', duration: 10, failed: 0, source: 'c.js:1:1' }
   const further = [
-    { ...counted, shape: 'select * from item where id = ?', statement: item, count: 3 },
+    { ...counted, shape: 'select * from item where id = ?', statement: item, count: 2 },
+    { ...counted, shape: 'select * from item where id = ?', statement: item, count: 1, duration: 0, source: null },
     { ...counted, shape: 'select * from tag', statement: 'select * from tag', count: 2 }
   ]
   t.match(queryGroups(queries, further, findings), [

@@ -57,7 +57,7 @@ t.test('commands have the pattern of their key, operations the fields of their d
     ['redis', 'SELECT', [3], 'SELECT ?'],
     ['redis', 'PING', [], 'PING'],
     ['mongodb', 'item.findOne', [{ _id: 5, tags: { $in: [1, 2] } }, { limit: 1 }], 'item.findOne({ _id: ?, tags: { $in: [?] } }, { limit: ? })'],
-    ['mongodb', 'item.find', { find: 'item', filter: { a: new Date(0) }, lsid: {}, $db: 'x' }, 'item.find({ find: ?, filter: { a: ? } })'],
+    ['mongodb', 'item.find', { find: 'item', filter: { a: new Date(0) } }, 'item.find({ find: ?, filter: { a: ? } })'],
     ['mongodb', 'item.countDocuments', [{}], 'item.countDocuments({})'],
     ['mongodb', 'item.drop', undefined, 'item.drop'],
     ['prisma', 'Item.findMany', { where: { id: 1 } }, 'Item.findMany({ where: { id: ? } })']
