@@ -30,20 +30,21 @@ function observeKnex (knex: Record<string, unknown>): void {
   wrapMethod(knex, 'emit', (self, args, original) => {
     const [event, first, second] = args as [string, unknown, unknown]
     if (event === 'query') {
-      const { __knexQueryUid: id, __knexUid: connection, sql, bindings } = first as Sent
+      const { __knexUid: connection, __knexQueryUid: id = connection, sql, bindings } = first as Sent
       const sent = { system, statement: String(sql), parameters: bindings, connection, run }
       const query = beginQuery({ ...sent, isOuter: true })
       // The beginning and the end of a transaction have no event when they end, and streams have none.
       endQuery(open.get(connection))
       open.delete(connection)
       if (query !== null) {
-        open.set(id ?? connection, query)
+        open.set(id, query)
         announce(query)
       }
       if (/^(?:commit|rollback|release)/i.test(String(sql))) endQuery(query)
       if (open.size > MAX_OPEN) open.delete(open.keys().next().value)
     } else if (event === 'query-response' || event === 'query-error') {
-      const { __knexQueryUid: id } = second as Sent
+      // Queries of a schema have no identifier.
+      const { __knexUid: connection, __knexQueryUid: id = connection } = second as Sent
       endQuery(open.get(id), event === 'query-error' ? { error: first } : { rows: rowsOf(first), result: first })
       open.delete(id)
     }

@@ -63,11 +63,13 @@ const KNEX: ReadonlyArray<Program<Knex>> = [
         await trx.transaction(async (inner) => await inner('item').where({ id: 1 }))
         await trx('item').where({ id: 2 })
       })
+      note(await knex.schema.hasTable('item'))
     },
     queries: [
       { statement: 'BEGIN;' }, { statement: /^insert/, rows: 1 }, { statement: /^delete/, rows: 1 }, { statement: 'COMMIT;' },
       { statement: 'BEGIN;' }, { statement: /^delete/, rows: 3 }, { error: { code: '23502' } }, { statement: 'ROLLBACK' }, { rows: 1 },
-      { statement: 'BEGIN;' }, { statement: /^SAVEPOINT/ }, { rows: 1 }, { statement: /^RELEASE/ }, { rows: 1 }, { statement: 'COMMIT;' }
+      { statement: 'BEGIN;' }, { statement: /^SAVEPOINT/ }, { rows: 1 }, { statement: /^RELEASE/ }, { rows: 1 }, { statement: 'COMMIT;' },
+      { statement: /information_schema/ }
     ]
   },
   { name: 'how it looks', run: (knex, note) => note(typeof knex, Object.keys(knex).sort(), knex.name, knex.client.constructor.name), queries: [] }
