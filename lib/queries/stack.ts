@@ -152,5 +152,8 @@ export function wrapFunction<T extends (...args: any[]) => unknown> (original: T
       Reflect.set(Error, 'stackTraceLimit', stackTraceLimit)
     }
   }
-  return new Proxy(original, { apply })
+  // The text of a proxy is that of a native function.
+  const get = (target: T, name: string | symbol, self: unknown): unknown =>
+    name === 'toString' ? target.toString.bind(target) : Reflect.get(target, name, self)
+  return new Proxy(original, { apply, get })
 }

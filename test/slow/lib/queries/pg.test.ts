@@ -117,7 +117,7 @@ const CLIENT: ReadonlyArray<Program<pg.ClientBase>> = [
   {
     name: 'a subclass, and how the client looks',
     run (client, note) {
-      note(client instanceof pg.Client, Object.keys(client), client.constructor.name, client.query.name, client.query.length)
+      note(client instanceof pg.Client, Object.keys(client), client.constructor.name, client.query.name, client.query.length, String(client.query))
       for (const property in client) note(property)
     },
     queries: []
