@@ -11,6 +11,8 @@ export type Timing = typeof NOT_BEGUN
 
 const NOT_BEGUN = {
   startedAt: 0,
+  /** When the body was read and parsed, in debug mode. */
+  parsedAt: 0,
   handlerStart: 0,
   handlerEnd: 0,
   /** When the result of the handler was about to be serialized. */

@@ -137,17 +137,21 @@ const STAGES: readonly string[] = ['onRequest', 'preParsing', 'preValidation', '
  * When hooks of the route itself ran, which are not recorded: between the recorded functions of other stages. Those of
  * `onSend` end with the response, and `preHandler` is part of the handler's time.
  */
-function ownHooksOf ({ hooks, options }: DeclaredRoute, { timing, events }: Recording): Data[] {
-  const { startedAt, handlerStart, responseReadyAt } = timing
+function ownHooksOf ({ hooks, options }: DeclaredRoute, { timing, events, reply }: Recording): Data[] {
+  const { startedAt, parsedAt, handlerStart, responseReadyAt } = timing
   const placeOf = (stage: string): number => STAGES.indexOf((HOOK_OF_STAGE as Record<string, string>)[stage] ?? stage)
   const all = events?.events().map((event) => ({ ...event, place: placeOf(event.stage) })) ?? []
   return hooks.flatMap((stage) => {
     const place = placeOf(stage)
     const isSent = stage === 'onSend' && responseReadyAt !== 0
     if (!isSent && (handlerStart === 0 || place < 0 || stage === 'preHandler')) return []
+    const isParsed = stage === 'preValidation'
+    // A client may take long to send a body.
+    if (!isSent && reply?.request.body != null && (!isParsed || parsedAt === 0)) return []
     const earlier = all.filter((event) => event.place >= 0 && event.place <= place)
     const later = all.filter((event) => event.place > place)
-    const start = Math.max(0, ...earlier.map(({ start, duration }) => start + duration))
+    const least = isParsed ? Math.max(0, parsedAt - startedAt) : 0
+    const start = Math.max(least, ...earlier.map(({ start, duration }) => start + duration))
     const duration = Math.min(handlerStart - startedAt, ...later.map(({ start }) => start)) - start
     const names = [options[stage as 'onSend'] as object].flat().map((hook) => (hook as () => void).name)
     const name = names.filter((name) => name !== '' && name !== stage).join(', ') || `${stage} of the route`

@@ -127,10 +127,10 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
  * Fastify itself waits for nothing there.
  */
 function beforeHandler (request: FastifyRequest, route: string | null) {
-  const { events, isParsed } = recordingOf(request)
+  const { events, timing: { parsedAt } } = recordingOf(request)
   const { body, raw, headers, routeOptions: { handler } } = request
   const code = (name: string, source: string | null = null): CurrentCode => ({ name, source, start: null })
-  if (isParsed === true || body != null) {
+  if (parsedAt !== 0 || body != null) {
     const validators = VALIDATED.flatMap((part) => {
       const validate = request.getValidationFunction(part) as Validator | undefined
       // The functions of ajv are synchronous, unless their schema has `$async`.

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../../call.js'
+import { performance } from '../../clock.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
 import { LastHook, ownHook } from '../../lifecycle/hooks.js'
@@ -12,8 +13,6 @@ import { rulesOf, type Rule } from './rules.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
-    /** Whether the body was read and parsed, in debug mode. */
-    isParsed?: true
     /** The parts of the request that have a schema, as they were before validation. */
     sent?: Partial<Record<Part, Declared & { value: unknown }>>
     /** Whether they were compared with what the handler received. */
@@ -72,7 +71,7 @@ export function compareMessages (app: FastifyInstance): Record<'preValidation' |
 function rememberSent (request: FastifyRequest): void {
   const { schema } = request.routeOptions
   const recording = recordingOf(request)
-  recording.isParsed = true
+  recording.timing.parsedAt ||= performance.now()
   if (schema === undefined || !recording.isRecording) return
   recording.sent = {}
   for (const part of PARTS) {
