@@ -1,6 +1,5 @@
 import type { FastifyRequest } from 'fastify'
 import { messageOf, read } from '../../lib/errors/thrown-value.js'
-import { isNotification, offsetOf } from '../../lib/logs/log-record.js'
 import type { Called } from '../../lib/parts/http-client/index.js'
 import { profileAddress } from '../../lib/parts/http-client/outgoing.js'
 import type { Part } from '../../lib/parts/part.js'
@@ -36,11 +35,9 @@ export async function withCalled (request: FastifyRequest, profile: Profile): Pr
 async function calledAt (address: string | null, parts: readonly Part[]): Promise<Called> {
   if (address === null) throw new Error('its host is neither this machine nor one of profiler.calledHosts')
   const profile = readProfile(JSON.parse(await textAt(`${address}.json`)) as Profile)
-  const lines = profile.logs.filter((line) => !isNotification(line)).map((line) =>
-    ({ name: `${line.level}: ${line.message}`, start: offsetOf(line, Date.parse(profile.time)) }))
   const entries = timelineOf(parts, profile).map(({ name, start, duration, failed, detail, legend, color }) =>
     ({ name: String(name), start, duration, failed, detail, legend, color }))
-  return { duration: profile.duration, entries: entries.slice(0, MAX_ENTRIES), lines: lines.slice(0, MAX_ENTRIES) }
+  return { duration: profile.duration, entries: entries.slice(0, MAX_ENTRIES) }
 }
 
 async function textAt (url: string): Promise<string> {

@@ -1,8 +1,8 @@
 import type { Profile } from '../../store/profile.js'
 import {
-  countedLabel, entryRow, entryTable, fold, json, milliseconds, pending, place, statusBadge, table, withPlaces
+  countedLabel, entryRow, entryTable, fold, json, place, statusBadge, withPlaces
 } from '../../view/components.js'
-import { counted, cut, html, visibleLine } from '../../view/text.js'
+import { counted, cut, html } from '../../view/text.js'
 import type { EditorLink } from '../../view/editor.js'
 import { addressOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
@@ -152,10 +152,10 @@ function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = fa
   const badge = typeof status === 'number'
     ? statusBadge(status)
     : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
-  const expand = html` <a href="${calledAddress('http-client', i)}#call-${i + 1}">What it did</a>`
+  const expand = html` <a href="${addressOf('timeline')}&called=${i + 1}">What it did</a>`
   const headers = json({ request: call.requestHeaders, response: call.responseHeaders })
   const body = (label: string, content: unknown): string => content === undefined ? '' : fold(label, json(content))
-  const details = linksOf(call, editor, isDebug ? expand : '') + shownCalled(call, i) + fold('Headers', headers) +
+  const details = linksOf(call, editor, isDebug ? expand : '') + fold('Headers', headers) +
     body('Request body', call.requestBody) + body('Response body', call.responseBody)
   return entryRow(`call-${i + 1}`, nameOf(call), call, badge, details, isFailed(call))
 }
@@ -166,32 +166,18 @@ export interface Called {
   duration?: number
   /** In milliseconds since the request arrived there. */
   entries?: TimelineEntry[]
-  lines?: Array<Pick<TimelineEntry, 'name' | 'start'>>
-}
-
-function calledAddress (panel: string, i: number): string {
-  return `${addressOf(panel)}&called=${i + 1}`
-}
-
-function shownCalled ({ called }: Data, i: number): string {
-  if (called === undefined) return ''
-  const { problem, entries = [], lines = [] } = called as Called
-  if (problem !== undefined) return html`<p class="failure">The profile was not received: ${problem}</p>`
-  const all: Array<Pick<TimelineEntry, 'name' | 'start'> & Partial<TimelineEntry>> = [...entries, ...lines]
-  const rows = all.sort((a, b) => a.start - b.start).map(({ name, start, duration }) =>
-    html`<tr><td class="text">${visibleLine(name)}</td><td class="number">${milliseconds(start)}</td>` +
-    html`<td class="number">!${duration === undefined ? '' : pending(duration)}</td></tr>`)
-  return table('What the called server did', ['Entry', ['Start'], ['Duration']], rows, 'rows') +
-    html`<div><a href="${calledAddress('timeline', i)}">In the timeline</a></div>`
 }
 
 /** The entries of a called server, in the middle of its call: clocks of two processes may differ. */
 function entriesOfCalled (call: Data, i: number): TimelineEntry[] {
-  const { entries = [], duration: own = 0 } = (call.called ?? {}) as Called
+  const { problem, duration: own = 0, entries = [] } = (call.called ?? {}) as Called
+  const shown = problem === undefined
+    ? entries
+    : [{ name: 'The profile was not received', detail: problem, start: 0, duration: 0, failed: true }]
   const begin = Number(call.start) + Math.max(0, Number(call.duration) - own) / 2
   const link = calledProfile(call) ?? addressOf('http-client')
   // Numbers of events are those of the called server.
-  return entries.map((entry) => ({
+  return shown.map((entry) => ({
     ...entry, start: begin + entry.start, link, id: undefined, hook: null, parentId: `call-${i + 1}`
   }))
 }

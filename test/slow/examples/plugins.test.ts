@@ -78,8 +78,8 @@ t.test('two-services starts with its command: one profile has what the other ser
   const answer = await fetch(`http://127.0.0.1:${port}/`)
   t.same(await answer.json(), { article: 'chair', stock: { article: 'chair', left: 2 } })
   const link = String(answer.headers.get('x-debug-token-link'))
-  const page = await (await fetch(`${link}?panel=http-client&called=1`, { headers: { accept: 'text/html' } })).text()
-  t.match(page, /What the called server did[^]*handler GET \/stock\/:article[^]*warn: nearly sold out/)
+  const page = await (await fetch(`${link}?panel=timeline&called=1`, { headers: { accept: 'text/html' } })).text()
+  t.match(page, /GET \/stock\/chair[^]*handler GET \/stock\/:article[^]*nearly sold out/)
   const { collectors } = await (await fetch(`${link}.json`)).json() as Profile
   const [call] = (collectors['http-client'] as { calls: Array<{ profile: string }> }).calls
   for (let parent: unknown; parent !== link.slice(-6);) ({ parent } = await (await fetch(`${call?.profile}.json`)).json() as Profile)
