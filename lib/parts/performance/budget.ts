@@ -165,7 +165,10 @@ const MIN_COLLECTION = 0.1
 
 /** Where the time of a request went, in one sentence; `total` is its duration, `hook` that of its response. */
 export function budgetSentence (budget: TimeBudget, total: number, hook?: string): string {
-  const { work, javascript, collection, sending, waiting, isShared } = budget
+  const { work, sending, waiting, isShared } = budget
+  // Since the total was measured, Hindsight may have begun its page.
+  const javascript = Math.min(budget.javascript, total)
+  const collection = Math.min(budget.collection, javascript)
   const notes = [
     ...isShared ? ['other requests included'] : [],
     ...collection >= javascript * MIN_COLLECTION && collection >= 1
@@ -174,8 +177,7 @@ export function budgetSentence (budget: TimeBudget, total: number, hook?: string
   ]
   const parts: Array<[time: number, text: string]> = [
     ...work.map(({ count, duration, one, many }): [number, string] => [duration, `in ${counted(count, one, many)}`]),
-    // Since the total was measured, Hindsight may have begun its page.
-    [Math.min(javascript, total), `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
+    [javascript, `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
     [sending, hook === undefined ? 'sending or streaming the response' : `in ${hook}, or sending the response`],
     [waiting, 'waiting for something that was not recorded']
   ]

@@ -51,6 +51,7 @@ t.test('the sentence has what takes a share of the time', async t => {
   t.equal(budgetSentence({ ...BUDGET, javascript: 100, collection: 30, waiting: 1 }, 101),
     '101 ms: 100 ms of JavaScript (30 ms of it garbage collection).')
   t.equal(budgetSentence({ ...BUDGET, javascript: 157 }, 114), '114 ms of JavaScript.', 'not the page of Hindsight')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 5, collection: 3 }, 2), '2 ms of JavaScript (2 ms of it garbage collection).', 'not more than all')
   t.equal(budgetSentence({ ...BUDGET, javascript: 50, sending: 50, isShared: true }, 100),
     '100 ms: 50 ms of JavaScript (other requests included), 50 ms sending or streaming the response.')
 })
