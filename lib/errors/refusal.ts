@@ -36,9 +36,7 @@ export interface Decision {
   votes: ReadonlyArray<{ voter: string, vote: 'granted' | 'denied', reason: string }>
 }
 
-const KINDS: Readonly<Record<number, Refusal['kind']>> = {
-  401: 'credentials', 403: 'access', 405: 'method', 413: 'size', 415: 'type', 429: 'rate'
-}
+const REFUSED: ReadonlySet<number> = new Set([401, 403, 405, 413, 415, 429])
 /** The votes about roles and authentication. */
 const BUILT_IN: ReadonlySet<string> = new Set(['role', 'authenticated'])
 
@@ -52,9 +50,8 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
   if (routeError instanceof MethodNotAllowedError && failure === null) {
     return wrongMethod(request, routeError.headers.allow)
   }
-  const kind = KINDS[status]
   // The error of an error handler has not decided the status.
-  if (kind === undefined || failure?.after === 'failure') return null
+  if (!REFUSED.has(status) || failure?.after === 'failure') return null
   const { security: recorded } = recordingOf(request).collected
   const security = typeof recorded === 'function' ? recorded() as AccessRecord : null
   const code = read(raised, 'code')
