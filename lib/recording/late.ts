@@ -10,7 +10,7 @@ import type { Mask } from '../mask/mask.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
 import { dataOf, isObject, listOf } from '../parts/read.js'
 import type { Profile } from '../store/profile.js'
-import { Recording, type Timing } from './recording.js'
+import type { Recording } from './recording.js'
 
 declare module './recording.js' {
   interface Recording {
@@ -45,8 +45,8 @@ export function flushLate (services: Services): void {
 export class LateRecording {
   readonly services: Services
   readonly #token: string
-  /** That of the request, with which each batch begins. */
-  readonly #timing: Timing
+  /** What each batch begins with. */
+  readonly #empty: Recording
   /** It hides the path parameters of the request, too; null until the profile is made. */
   #mask: Mask | null = null
   readonly #until = performance.now() + LIFETIME
@@ -62,7 +62,7 @@ export class LateRecording {
     this.#errors = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
     this.#token = token
-    this.#timing = recording.timing
+    this.#empty = recording.afterResponse()
   }
 
   /** To be called when the profile was made, with the mask of its request; false: it was made before. */
@@ -84,7 +84,7 @@ export class LateRecording {
   openRecording (): Recording | undefined {
     if (this.#isOver()) return undefined
     if (this.#batch === null) {
-      this.#batch = new Recording(this.#timing)
+      this.#batch = this.#empty.afterResponse()
       this.#batch.log = new RequestLog(this.#batch, (_, error) => {
         if (isLoggedByFastify()) this.addError(error)
       })

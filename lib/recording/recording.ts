@@ -151,6 +151,11 @@ export class Recording {
     this.isLate = ended !== undefined
   }
 
+  /** An empty recording of what happens after the response, which does not reference this one. */
+  afterResponse (): Recording {
+    return new Recording(this.timing)
+  }
+
   get raised (): unknown {
     return this.failure?.error
   }
