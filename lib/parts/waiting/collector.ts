@@ -152,19 +152,14 @@ function beforeHandler (request: FastifyRequest, route: string | null) {
 
 /** The error handler of a request, or a hook before it. `route`: where the route was declared. */
 function errorCode (request: FastifyRequest, options: DeclaredRoute['options'], route: string | null): CurrentCode {
-  const { server } = request
-  const handlers = new Set([options.errorHandler])
-  // A handler that throws is followed by that of an instance around its own.
-  for (let scope = server; 'errorHandler' in scope; scope = Object.getPrototypeOf(scope) as typeof server) {
-    handlers.add(scope.errorHandler)
-  }
-  // The handlers of Fastify and of `full` mode wait for nothing.
-  const places = [...handlers].map((handler) => handler === undefined ? null : functionPlace(handler))
-    .filter((place) => place !== null && frameAt(place, '').own)
-  const [source = null] = places.length > 1 && recordingOf(request).isRethrown !== false ? [] : places
+  const { isRethrown } = recordingOf(request)
+  const place = functionPlace(options.errorHandler ?? request.server.errorHandler)
+  // The handlers of Fastify and of `full` mode wait for nothing. One that throws is followed by that of an outer
+  // instance.
+  const source = isRethrown !== true && place !== null && frameAt(place, '').own ? place : null
   if (options.onError === undefined) return { name: 'the error handler', source, start: null }
   const hook = { name: 'the onError hook of the route', source: route, start: null }
-  return places.length === 0 ? hook : { ...hook, name: 'the error handler or an onError hook of the route' }
+  return source === null ? hook : { ...hook, name: 'the error handler or an onError hook of the route' }
 }
 
 /** A sentence for the code that the request is in, and one for each work; `until`: milliseconds until its end. */
