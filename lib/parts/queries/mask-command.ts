@@ -59,9 +59,8 @@ function secretArguments (mask: Mask, command: string, args: readonly unknown[])
   const after = (expression: RegExp, count: number): number[] =>
     all.filter((i) => words.slice(Math.max(0, i - count), i).some((word) => expression.test(word)))
   if (command === 'AUTH') return new Set(args.length > 1 ? all.slice(1) : all)
-  if (command === 'HELLO' || command === 'MIGRATE') return new Set(after(/^AUTH2?$/i, 2))
-  if (/^ACL\b/.test(command)) {
-    return new Set([...after(/^AUTH$/i, 2), ...all.filter((i) => /^[><#!]/.test(words[i] ?? ''))])
+  if (/^(?:HELLO|MIGRATE|ACL)\b/.test(command)) {
+    return new Set([...after(/^AUTH2?$/i, 2), ...all.filter((i) => /^[><#!]/.test(words[i] ?? ''))])
   }
   if (command.startsWith('FT.')) return new Set(all.filter((i) => i > 0 && mask.mentions(words[i] ?? '')))
   if (VALUELESS.has(command)) return new Set()
