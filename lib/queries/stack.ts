@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { cached } from '../call.js'
 import { isBundled } from '../require.js'
 import { queries } from './channel.js'
 
@@ -64,12 +63,19 @@ export const UNKNOWN_CALLER = '\n'
 
 type Origin = 'application' | 'package' | 'node'
 
-/** Of the file of a frame. Without a cache this would take half of the time of a stack. */
-const originOf = cached((file: string): Origin => {
-  if (file.startsWith('node:')) return 'node'
+/** Of the files of frames: a test of each frame would take half of the time of a stack. */
+const origins = new Map<string, Origin>()
+const MAX_ORIGINS = 1_000
+
+function originOf (file: string): Origin {
+  const known = origins.get(file)
+  if (known !== undefined) return known
   const isPackage = /[\\/]node_modules[\\/]/.test(file) || INTERNALS.some((folder) => file.startsWith(folder))
-  return isPackage ? 'package' : 'application'
-})
+  const origin = file.startsWith('node:') ? 'node' : isPackage ? 'package' : 'application'
+  if (origins.size >= MAX_ORIGINS) origins.clear()
+  origins.set(file, origin)
+  return origin
+}
 
 /** Frames of this folder between a method that an application calls and the client's own. */
 const OWN_FRAMES = 10
