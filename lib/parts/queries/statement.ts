@@ -59,7 +59,7 @@ export function effectOf (system: string, statement: string, tokens: readonly To
   const [first = ''] = words
   const hasFrom = words.includes('from')
   const hasWrite = words.some((word) => WRITES.has(word)) || VOLATILE.test(statement)
-  const isCatalog = CATALOG.test(statement)
+  const isCatalog = first !== 'set' && CATALOG.test(statement)
   // `from` is left out by health checks and settings. The call of a function may write.
   const isRead = /^(?:select|with|values|table)$/.test(first) && hasFrom && !hasWrite && !isCatalog
   const isNeutral = NEUTRAL.has(first) || isCatalog

@@ -177,8 +177,9 @@ const ordinary: Readonly<Record<string, readonly Sent[]>> = {
   })),
   'a descent whose rows are not known': times(6, (i): Sent =>
     ({ from: `tree.js:4 down${' < tree.js:6 async down'.repeat(i)} < page.js:9 page`, sql: 'select * from node where above = $1', parameters: [i], rows: 3 })),
-  'the same of each schema and of each user': ['set local search_path to t1', "set role 'a'", 'reset role', 'use t2', 'pragma case_sensitive_like = on']
-    .flatMap((sql): Sent[] => [{ from: 'a.js:3 load', sql }, { from: 'a.js:4 load', sql: 'select * from item' }]),
+  'the same of each schema and of each user': [
+    'set local search_path to t1', 'set search_path to pg_catalog', "set role 'a'", 'reset role', 'use t2', 'pragma case_sensitive_like = on'
+  ].flatMap((sql): Sent[] => [{ from: 'a.js:3 load', sql }, { from: 'a.js:4 load', sql: 'select * from item' }]),
   'the same of each database of Redis': times(2, (i): Sent[] =>
     [{ from: 'a.js:3 load', sql: 'SELECT', parameters: [i], ...redis }, { from: 'a.js:4 load', sql: 'GET', parameters: ['settings'], ...redis }]),
   'a value that is read again after it was written': [
