@@ -65,11 +65,14 @@ export function hindsightSpanProcessor (): HindsightSpanProcessor {
       const { request, hook = null } = requestContext.getStore() ?? {}
       if (request === undefined) return
       const recording = recordingOf(request)
-      if (!recording.isRecording) return
+      if (!recording.isRecording || recording.until !== Infinity) return
       if (recording.spans === undefined) {
         const { mask } = servicesOf(request)
         const log = recording.spans = new SpanLog()
-        recording.collect('spans', () => log.record(mask, recording.timing.startedAt, recording.spanOwner?.()))
+        recording.collect('spans', () => {
+          const { spanOwner, timing, until } = recording
+          return log.record(mask, timing.startedAt, spanOwner?.(), until)
+        })
       }
       recording.spans.add(span, hook)
     },
@@ -91,13 +94,15 @@ export class SpanLog {
     if (this.#spans.length < MAX_SPANS) this.#spans.push({ span, startedAt: startOf(span), hook })
   }
 
-  /** The spans as plain data, masked, in the order of their start. */
-  record (mask: Mask, since: number, owner: SpanOwner = () => null): { count: number, spans: Data[] } {
+  /** The spans as plain data, masked, in the order of their start; those that end from `until` on have not ended. */
+  record (
+    mask: Mask, since: number, owner: SpanOwner = () => null, until = Infinity
+  ): { count: number, spans: Data[] } {
     const spans = this.#spans.map(({ span, startedAt, hook }) => {
       const { attributes = {}, ended, duration } = span
       const endedAt = ended === true && duration !== undefined ? startedAt + milliseconds(duration) : Infinity
       const shownAs = owner({ attributes: attributes as Readonly<Record<string, unknown>>, startedAt, endedAt })
-      const data = recorded(span, startedAt - since, mask)
+      const data = recorded(span, startedAt - since, mask, endedAt < until)
       if (data === null) return null
       const position = hook?.position ?? 0
       return { ...data, ...position !== 0 && { hook: position }, ...shownAs !== null && { shownAs } }
@@ -117,11 +122,11 @@ function startOf ({ startTime }: SpanLike): number {
  * A span as a profile has it. `start`: milliseconds since the request arrived. `duration`: null if it has not ended.
  * Null for a span of another form, such as that of an unknown version of the SDK.
  */
-function recorded (span: SpanLike, start: number, mask: Mask): Data | null {
+function recorded (span: SpanLike, start: number, mask: Mask, isEnded: boolean): Data | null {
   const nameOf = (text: unknown): string => mask.text(String(text).slice(0, MAX_NAME))
   try {
     const { traceId, spanId } = span.spanContext()
-    const { parentSpanContext, kind = 0, status, ended, duration, attributes = {}, instrumentationScope } = span
+    const { parentSpanContext, kind = 0, status, duration, attributes = {}, instrumentationScope } = span
     const first = Object.fromEntries(Object.entries(attributes).slice(0, MAX_ATTRIBUTES))
     return {
       traceId: String(traceId).slice(0, 32),
@@ -131,7 +136,7 @@ function recorded (span: SpanLike, start: number, mask: Mask): Data | null {
       kind: KINDS[kind] ?? 'internal',
       scope: nameOf(instrumentationScope?.name ?? ''),
       start: round(start),
-      duration: ended === true && duration !== undefined ? round(milliseconds(duration)) : null,
+      duration: isEnded && duration !== undefined ? round(milliseconds(duration)) : null,
       ...(status?.code === ERROR && { error: mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
       attributes: mask.value(plainCopy(first, (text) => cut(text, MAX_TEXT)))
     }

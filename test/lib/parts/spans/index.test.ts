@@ -1,4 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { AsyncResource } from 'node:async_hooks'
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { context, SpanKind, SpanStatusCode, trace, type Tracer } from '@opentelemetry/api'
 import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import type { FastifyInstance } from 'fastify'
@@ -145,4 +146,24 @@ t.test('the panel shows hostile and missing data safely', async (t) => {
   t.equal(shown(timelinePanel, hostile).querySelectorAll('script, img').length, 0)
   t.match(shown(spansPanel, profile('000001', { collectors: { spans: { error: 'broke' } } })).textContent, 'broke')
   t.match(shown(spansPanel, profile('000001', { collectors: { spans: {} } })).textContent, 'None was recorded.')
+})
+
+inBothModes('spans are recorded until the response has ended', async (t, build) => {
+  const pg = tracer(t)
+  const later: Array<() => void> = []
+  const app = await build((app) => {
+    app.get('/', async () => {
+      const span = pg.startSpan('pending')
+      later.push(AsyncResource.bind(() => {
+        span.end()
+        pg.startSpan('later').end()
+      }))
+      return 'x'
+    })
+  })
+  const response = await app.inject('/')
+  await turn()
+  later[0]?.()
+  const { collectors } = await profileOf(app, response)
+  t.match(collectors.spans, { count: 1, spans: [{ name: 'pending', duration: null }] })
 })
