@@ -17,9 +17,10 @@ import { rejectedCard, renderRequest } from './render-request.js'
 import { isNotification } from '../logs/log-record.js'
 
 /** A message of which the headline is the beginning: the source below it stays on the first screen. */
-const LONG_MESSAGE = /\n.*\n|^.{200}/s
-/** Characters of a message, of a line, of a title, and of the texts of a log line. */
+const LONG_MESSAGE = /\n.*\n|^.{200}|^(?=.{100}).*\n/s
+/** Characters of a message, of its beginning, of a line, of a title, and of the texts of a log line. */
 const MAX_HEADLINE = 600
+const MAX_FIRST = 110
 const MAX_LINE = 200
 const MAX_TITLE = 1_000
 const MAX_TEXT = 2_000
@@ -108,8 +109,8 @@ function band (report: ErrorReport): string {
 function messageParts (report: ErrorReport): [first: string, rest: string] {
   const message = cut(headline(report).trimEnd(), MAX_HEADLINE)
   if (!LONG_MESSAGE.test(message)) return [message, '']
-  const [, first = cut(message, MAX_LINE), rest = message] = /^(.{1,200})\n([^]*)$/.exec(message) ?? []
-  return [first, rest]
+  const [, line, rest] = /^(.{1,110})\n([^]*)$/.exec(message) ?? []
+  return line === undefined || rest === undefined ? [`${message.slice(0, MAX_FIRST)}…`, message] : [line, rest]
 }
 
 /** What happened in one sentence, the errors that were made of the root cause, and its properties. */
