@@ -4,7 +4,7 @@ import type { ErrorReport } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
 import type { Nonces } from '../http/responses.js'
 import { readAsset } from '../view/asset.js'
-import { counted, cut, grouped, html, htmlPage, visibleLine } from '../view/text.js'
+import { counted, cut, grouped, html, htmlPage, oneLine, visibleLine } from '../view/text.js'
 import type { EditorLink } from '../view/editor.js'
 import {
   fileLink, renderExceptions, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
@@ -33,7 +33,7 @@ const SCRIPT = readAsset(import.meta.url, '../view/copy-button.js') + readAsset(
 
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
 export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLink | null): string {
-  const title = `${cut(visibleLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
+  const title = `${cut(oneLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
   const source = mainSource(report, report.handler)
   const hints = report.hints.length === 0
     ? ''

@@ -18,6 +18,11 @@ export function visibleLine (text: string): string {
   return visible(text).replaceAll('\n', '␊').replaceAll('\t', ' ')
 }
 
+/** A message of several lines as one line. */
+export function oneLine (message: string): string {
+  return visibleLine(message.replace(/\s*\n\s*/g, ' '))
+}
+
 /** Truncates text to `limit` characters and appends how many are left out. */
 export function cut (text: string, limit: number): string {
   return text.length <= limit ? text : `${text.slice(0, limit)}… (${grouped(text.length - limit)} more characters)`

@@ -11,14 +11,12 @@ export function suspectCalls (
   calls: readonly Data[], { collectors, exceptions = [] }: Pick<UnfinishedProfile, 'collectors' | 'exceptions'>
 ): Array<{ title: string, calls: Data[] }> {
   const { handlerStart, handler } = dataOf({ collectors }, 'performance')
-  // Of a hook it is unknown when it raised the error.
-  const raisedAt = exceptions.length === 0 ? -Infinity : Number(handlerStart) + Number(handler)
+  // Not a number where a hook has raised the error.
+  const raisedAt = Number(handlerStart) + Number(handler)
   const isOfParser = isJsonError(exceptions)
   const answered = calls.filter((call) => call.status != null && !isFailed(call))
   const others = exceptions.length === 0 ? [] : answered.filter(isOfParser ? hasNoJson : isPageForJson)
-  const before = answered.filter(({ start, duration }) => Number(start) + Number(duration) <= raisedAt)
-  const last = before.toSorted((a, b) => Number(a.start) + Number(a.duration) - Number(b.start) - Number(b.duration))
-    .slice(-1)
+  const last = answered.filter(({ start, duration }) => Number(start) + Number(duration) <= raisedAt).slice(-1)
   return [
     { title: 'Failed calls to other servers', calls: calls.filter(isFailed) },
     { title: 'Response without JSON', calls: others },
@@ -28,7 +26,9 @@ export function suspectCalls (
 
 /** Whether the root cause is an error of a JSON parser, which has not read the body of the request. */
 function isJsonError (exceptions: readonly FlattenedException[]): boolean {
-  return /\bJSON\b/.test(String(exceptions[0]?.message)) && exceptions.at(-1)?.rejected === undefined
+  const { name, message } = exceptions[0] ?? {}
+  return /^(?:Syntax|Parse)Error$/.test(String(name)) && /\bJSON\b/.test(String(message)) &&
+    exceptions.at(-1)?.rejected === undefined
 }
 
 function hasNoJson ({ responseHeaders }: Data): boolean {

@@ -1,7 +1,7 @@
 import { firstOwnFrame, mainCause, type FlattenedException } from '../../errors/exception.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
-import { cut, escapeMarkdown, html, visibleLine } from '../../view/text.js'
+import { cut, escapeMarkdown, html, oneLine, visibleLine } from '../../view/text.js'
 import {
   lead, milliseconds, note, pending, section, statusBadge, withPlaces
 } from '../../view/components.js'
@@ -129,7 +129,7 @@ function errorText (exception: FlattenedException): string {
   const where = frame === undefined ? '' : ` (${placeOf(frame)})`
   const detail = message.trim() === '' ? code : message
   const title = detail === undefined ? name : `${name}: ${detail}`
-  const text = visibleLine(title.replace(/\s*\n\s*/g, ' ')).slice(0, MAX_MESSAGE).replace(/\.$/, '') + where
+  const text = oneLine(title).slice(0, MAX_MESSAGE).replace(/\.$/, '') + where
   return /[!?]$/.test(text) ? text : `${text}.`
 }
 

@@ -1,7 +1,7 @@
 import { isFailure, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { milliseconds, note, pending, place, placeLink } from '../../view/components.js'
-import { counted, cut, grouped, html, rounded, visibleLine } from '../../view/text.js'
+import { counted, cut, grouped, html, oneLine, rounded, visibleLine } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
 import { addressOf, dataOf, lineOf, numberOf, queryField, timelineOf, timeOf, type Span } from '../read.js'
@@ -144,7 +144,7 @@ function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): string {
   const time = entries.some(({ duration }) => duration === null) ? null : timeOf(entries)
   const shown = time === 0 ? html`at ${milliseconds(entry.start)}` : pending(time)
   const count = entries.length > 1 && name === undefined ? html`<b>${entries.length} ×</b> ` : ''
-  const text = visibleLine(name ?? (entries.length > 1 ? entry.group ?? entry.name : entry.name))
+  const text = oneLine(name ?? (entries.length > 1 ? entry.group ?? entry.name : entry.name))
   return html`<details><summary class="row!${failed ? ' failed' : ''}"><span class="name"><span>!${count}` +
     html`${cut(text, MAX_NAME)}</span>!${placeBeside(text, code)}</span>` +
     html`<svg>!${bars(entries, axis)}</svg><span class="number">!${shown}</span></summary>` +

@@ -44,6 +44,7 @@ inBothModes('the line of a template, and words, are the first that is shown', as
   t.match(exceptions[1]?.stack, />> 1\| <%= it\.nothing\.here %>/, 'the stack stays as it is')
   t.match(JSDOM.fragment((await get('/zod')).body).querySelector('h1')?.textContent, /^rate: /)
   const lines = JSDOM.fragment((await get('/lines')).body)
+  t.equal(lines.querySelector('title')?.textContent, 'The first line the second the third (500 Internal Server Error)')
   t.equal(lines.querySelector('h1')?.textContent, 'The first line')
   t.equal(lines.querySelector('.about pre')?.textContent, 'the second\nthe third')
 })

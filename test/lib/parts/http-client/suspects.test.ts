@@ -36,6 +36,12 @@ inBothModes('the call whose response is not JSON is named', async (t, build) => 
       await (await fetch(`${address}/page`)).text()
       throw new Error('other')
     })
+    app.get('/circle', async () => {
+      await (await fetch(`${address}/page`)).text()
+      const circle: Record<string, unknown> = {}
+      circle.self = circle
+      return JSON.stringify(circle)
+    })
     app.get('/local', async () => JSON.parse('{') as unknown)
     app.post('/body', async () => ({}))
   })
@@ -57,6 +63,7 @@ inBothModes('the call whose response is not JSON is named', async (t, build) => 
   t.match((await shown('/json/bad')).hints, [/^Failed calls to other servers GET http:\S+\/bad 502 text\/html /])
   t.match((await shown('/text')).hints, [/^Response without JSON GET http:\S+\/page 200 text\/html /], 'a client that returns the text')
   t.same((await shown('/page')).hints, [], 'a page was requested')
+  t.same((await shown('/circle')).hints, [], 'it is no parser that mentions JSON')
   t.same((await shown('/local')).hints, [])
   const { hints } = await shown('/body', { method: 'POST', payload: '{', headers: { accept: 'text/html', 'content-type': 'application/json' } })
   t.same(hints.filter((text) => /call|JSON/.test(text)), [])
