@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { listener, Skip, afterBody } from '../lib/full/listener.js'
+import { listener, Skip } from '../lib/full/listener.js'
+import { afterBody } from '../lib/http/responses.js'
 import { servicesOf, stateOf } from '../lib/lifecycle/state.js'
 
 declare module 'fastify' {

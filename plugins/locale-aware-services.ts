@@ -1,5 +1,6 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
-import { listenerPair, Skip, afterBody } from '../lib/full/listener.js'
+import { listenerPair, Skip } from '../lib/full/listener.js'
+import { afterBody } from '../lib/http/responses.js'
 import { stateOf } from '../lib/lifecycle/state.js'
 
 declare module 'fastify' {

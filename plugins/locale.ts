@@ -1,7 +1,8 @@
 import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
 import { attempt } from '../lib/call.js'
-import { afterBody, listener, Skip, notConfigured } from '../lib/full/listener.js'
+import { listener, Skip, notConfigured } from '../lib/full/listener.js'
+import { afterBody } from '../lib/http/responses.js'
 import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
 import { notFound } from '../lib/routing/no-match.js'
 

@@ -1,13 +1,9 @@
 import { listener, whenRecorded } from '../lib/full/listener.js'
 
 /** Records the request: method, URL, headers, query, cookies, body, attributes, and whether the session was used. */
-export const requestDataCollector = listener('kernel.controller', 'request-data-collector', ({ hindsight }) => {
-  if (hindsight.recorder === undefined) return 'not in debug mode'
-  return whenRecorded(hindsight.recorder.collectIncoming)
-})
+export const requestDataCollector =
+  listener('kernel.controller', 'request-data-collector', whenRecorded(({ collectIncoming }) => collectIncoming))
 
 /** Records the response: status, headers, content type and size, and the kind of a body that is no text. */
-export const requestDataCollectorResponse = listener('kernel.response', 'request-data-collector', ({ hindsight }) => {
-  if (hindsight.recorder === undefined) return 'not in debug mode'
-  return whenRecorded(hindsight.recorder.collectResponse)
-})
+export const requestDataCollectorResponse =
+  listener('kernel.response', 'request-data-collector', whenRecorded(({ collectResponse }) => collectResponse))

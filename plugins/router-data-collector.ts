@@ -1,7 +1,5 @@
 import { listener, whenRecorded } from '../lib/full/listener.js'
 
 /** Records the route, its parameters and where it was declared; and of the other routes why they did not match. */
-export const routerDataCollector = listener('kernel.controller', 'router-data-collector', ({ hindsight }) => {
-  if (hindsight.recorder === undefined) return 'not in debug mode'
-  return whenRecorded(hindsight.recorder.collectRoute)
-})
+export const routerDataCollector =
+  listener('kernel.controller', 'router-data-collector', whenRecorded(({ collectRoute }) => collectRoute))

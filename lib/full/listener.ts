@@ -1,13 +1,14 @@
 import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { isRedirect, isStream } from '../http/responses.js'
+import { isRedirect } from '../http/responses.js'
 import type { HookRun } from '../lifecycle/event-recorder.js'
 import { HOOK_OF_STAGE, type PassName, type Slot, type Stage } from '../lifecycle/events.js'
 import { after, isPromise, ownHook } from '../lifecycle/hooks.js'
 import { logError } from './log-error.js'
 import { stateOf, type RequestState } from '../lifecycle/state.js'
 import type { HindsightOptions } from '../options.js'
+import type { Recorder } from '../recording/recorder.js'
 
 /** Returned by a listener that answers the request itself, after it has set status and headers. */
 export class Answer {
@@ -87,11 +88,17 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}` }) }
 }
 
-/** Makes the hook of a listener that has something to do only for requests that are recorded. */
-export function whenRecorded (record: (request: FastifyRequest, reply: FastifyReply, payload: unknown) => void) {
-  return (request: FastifyRequest, reply: FastifyReply, payload?: unknown): Skip | undefined => {
-    if (!stateOf(request).recording.isRecording) return notRecorded
-    record(request, reply, payload)
+/** Makes the `create` of a listener that calls a function of the recorder for the requests that are recorded. */
+export function whenRecorded (
+  functionOf: (recorder: Recorder) => (request: FastifyRequest, reply: FastifyReply, payload: unknown) => void
+) {
+  return ({ hindsight: { recorder } }: FastifyInstance) => {
+    if (recorder === undefined) return 'not in debug mode'
+    const record = functionOf(recorder)
+    return (request: FastifyRequest, reply: FastifyReply, payload?: unknown): Skip | undefined => {
+      if (!stateOf(request).recording.isRecording) return notRecorded
+      record(request, reply, payload)
+    }
   }
 }
 
@@ -175,19 +182,9 @@ function callHook (
   if (needsRoute && recording.routeError !== null) return unrouted
   try {
     const result = hook(request, reply, payload)
-    if (isPromise(result)) return resultOf(result, slot, pass, request)
-    return result instanceof Error ? raised(result, slot, pass, request) : result
-  } catch (error) {
-    return raised(error, slot, pass, request)
-  }
-}
-
-async function resultOf (
-  pending: Promise<unknown>, slot: Slot, pass: PassName, request: FastifyRequest
-): Promise<unknown> {
-  try {
-    const result = await pending
-    return result instanceof Error ? raised(result, slot, pass, request) : result
+    if (!isPromise(result)) return result instanceof Error ? raised(result, slot, pass, request) : result
+    const fail = (error: unknown): Raised => raised(error, slot, pass, request)
+    return result.then((later) => later instanceof Error ? fail(later) : later, fail)
   } catch (error) {
     return raised(error, slot, pass, request)
   }
@@ -251,10 +248,4 @@ export function setIfAbsent (reply: FastifyReply, name: string, value: string): 
 /** Sets a header about the document that a response has, unless the route has set it. */
 export function setOnDocument (reply: FastifyReply, name: string, value: string): Skip | undefined {
   return isRedirect(reply) ? notOnRedirect : setIfAbsent(reply, name, value)
-}
-
-/** Calls `done` at once, or for a stream when it has been sent or aborted. */
-export function afterBody (reply: FastifyReply, payload: unknown, done: () => void): void {
-  if (isStream(payload)) reply.raw.once('close', done)
-  else done()
 }

@@ -84,6 +84,12 @@ export function isStream (payload: unknown): boolean {
   return typeof pipe === 'function' || typeof getReader === 'function' || isResponse(payload)
 }
 
+/** Calls `done` at once, or for a stream when it has been sent or aborted. */
+export function afterBody (reply: FastifyReply, payload: unknown, done: () => void): void {
+  if (isStream(payload)) reply.raw.once('close', done)
+  else done()
+}
+
 /** Responses without an end, which clients close (HTML Standard, section 9.2; RFC 2046, section 5.1). */
 const ENDLESS = /^(?:text\/event-stream|multipart\/x-mixed-replace)\b/i
 
