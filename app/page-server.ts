@@ -6,12 +6,8 @@ import { renderShortError } from '../lib/error-page/plain-pages.js'
 import { isRetrieval, OWN_SEGMENTS, pathnameOf, pathOf, representation } from '../lib/http/requests.js'
 import { recordRefused } from '../lib/http/refused-message.js'
 
-let isOpening = false
-
-/** Whether the private Fastify instance of the pages is being created: the preload ignores it. */
-export function isPageServer (): boolean {
-  return isOpening
-}
+/** Whether the private Fastify instance of the pages is being made: the preload ignores it. */
+export let isOpening = false
 
 /**
  * The paths that are passed in `full` mode, where the router of the application has the routes, too: it may accept

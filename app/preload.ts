@@ -1,7 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance } from 'fastify'
 import { preload } from './observe.js'
-import { isPageServer } from './page-server.js'
+import { isOpening } from './page-server.js'
 import { preloadOptions } from './environment.js'
 import { warnOnce } from '../lib/lifecycle/state.js'
 import { withStackLimit } from '../lib/call.js'
@@ -13,7 +13,7 @@ export const options = withStackLimit(0, preloadOptions)
 subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance }
   const { version } = fastify
-  if (isPageServer()) return
+  if (isOpening) return
   if (version.startsWith('5.')) preload(fastify, options)
   // The process may have another copy of Fastify, of another version.
   else warnOnce(`An application with Fastify ${version} is not observed: fastify-hindsight needs Fastify 5`)

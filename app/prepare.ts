@@ -2,10 +2,11 @@ import type { FastifyInstance } from 'fastify'
 import { attempt } from '../lib/call.js'
 import { debugAccess } from '../lib/http/debug-access.js'
 import { originResolver } from '../lib/http/origin.js'
+import type { Services } from '../lib/lifecycle/state.js'
 import { createMask } from '../lib/mask/mask.js'
 import { partsWith } from '../lib/parts/index.js'
 import type { Part } from '../lib/parts/part.js'
-import { malformedRecorder } from '../lib/recording/build-profile.js'
+import { malformedProfile } from '../lib/recording/build-profile.js'
 import { createRecorder, type Recorder } from '../lib/recording/recorder.js'
 import type { Profile } from '../lib/store/profile.js'
 import { Profiler } from '../lib/store/profiler.js'
@@ -48,10 +49,11 @@ export function prepare (app: FastifyInstance, { options, settings }: ResolvedOp
  */
 export async function openRecorder (app: FastifyInstance, resolved: ResolvedOptions): Promise<Recorder> {
   const { options, settings } = resolved
-  const { debug, mode, leave } = app.hindsight
+  const { debug, mode, leave, mask } = app.hindsight
   if (mode === 'full' || settings !== null) {
-    Object.assign(app.hindsight, { profiler: await openProfiler(app, resolved) })
-    if (debug) Object.assign(app.hindsight, { onMalformed: malformedRecorder(app) })
+    const profiler = await openProfiler(app, resolved)
+    const onMalformed: Services['onMalformed'] = (refused) => { profiler.save(malformedProfile(refused, mask)) }
+    Object.assign(app.hindsight, { profiler, ...debug && { onMalformed } })
   }
   const recorder = createRecorder(app, leave.has('profiler') ? null : settings, options)
   Object.assign(app.hindsight, { recorder })

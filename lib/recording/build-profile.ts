@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { firstOwnFrame, type FlattenedException } from '../errors/exception.js'
 import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
@@ -144,11 +144,11 @@ function logsOf ({ log }: Recording, mask: Mask, maxBytes: number): LogRecord[] 
 }
 
 /** The profile of a message that never became a request: no route, no events, the refused bytes as masked text. */
-function malformedProfile (refused: MalformedMessage, token: string, mask: Mask): Profile {
+export function malformedProfile (refused: MalformedMessage, mask: Mask): Profile {
   const { error, status, method, url, ip, packet } = refused
   return {
     version: PROFILE_VERSION,
-    token,
+    token: newToken(),
     time: new Date().toISOString(),
     duration: 0,
     method,
@@ -161,10 +161,4 @@ function malformedProfile (refused: MalformedMessage, token: string, mask: Mask)
     events: [],
     collectors: { request: { rawMessage: mask.message(packet) } }
   }
-}
-
-/** Makes the function that stores a profile of each malformed message of an application. */
-export function malformedRecorder ({ hindsight }: FastifyInstance): (refused: MalformedMessage) => void {
-  const { profiler, mask } = hindsight
-  return (refused) => { profiler.save(malformedProfile(refused, newToken(), mask)) }
 }
