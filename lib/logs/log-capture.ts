@@ -54,22 +54,23 @@ export class LogCapture {
     if (captures++ === 0) subscribe(LINES, onLine)
   }
 
-  /** Starts the capture of a request's log. */
-  open (request: FastifyRequest, reply: FastifyReply): RequestLog {
+  /**
+   * Starts the capture of a request's log. False where the request is not recorded: the lines that its logger writes
+   * are buffered, in case it fails.
+   */
+  readonly open = (request: FastifyRequest, reply: FastifyReply): boolean => {
+    const { isRecording } = recordingOf(request)
+    if (!isRecording && !this.hasPinoLogger) return false
     const log = this.#logFor(request)
+    if (!isRecording) return false
     const { log: logger } = request
     const writesDebug = isPublished(logger) && logger.isLevelEnabled('debug')
     log.writesDebug = writesDebug && this.#app.hindsight.mode === 'full'
-    if (!isDisabled(logger)) return log
+    if (!isDisabled(logger)) return true
     request.log = errorLogger(logger, contextOf(request))
     // A hook may have given the reply another logger.
     if (reply.log === logger) reply.log = request.log
-    return log
-  }
-
-  /** Buffers the lines that a request's logger writes, in case the request fails. */
-  buffer (request: FastifyRequest): void {
-    if (this.hasPinoLogger) this.#logFor(request)
+    return true
   }
 
   /** Ends the capture. */

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { attempt } from '../call.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import { textOfStack } from '../errors/thrown-value.js'
@@ -6,33 +6,14 @@ import { recordingOf, requestContext, servicesOf, type Mode } from '../lifecycle
 import { currentLog, LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { inspected } from '../view/text.js'
-import { traceOf } from '../parts/trace/index.js'
 import type { Recording } from './recording.js'
 
 /** Captures the log and the process events of each recorded request, until the application is closed. */
-export function openLogs (app: FastifyInstance) {
-  const { closing, mode, originOf } = app.hindsight
+export function openLogs (app: FastifyInstance): LogCapture {
+  const { closing, mode } = app.hindsight
   const capture = new LogCapture(app, addLateError)
-  const unwatch = watchRejections(mode)
-  closing.push(unwatch, () => capture.close())
-
-  return {
-    hasPinoLogger: capture.hasPinoLogger,
-    open (request: FastifyRequest, reply: FastifyReply): boolean {
-      const recording = recordingOf(request)
-      if (!recording.isRecording) {
-        capture.buffer(request)
-        return false
-      }
-      // The connection may be closed when the profile is built.
-      originOf(request)
-      recording.log = capture.open(request, reply)
-      const { traceparent } = request.headers
-      const trace = traceparent === undefined ? null : traceOf(traceparent)
-      if (trace !== null) recording.collect('trace', () => trace)
-      return true
-    }
-  }
+  closing.push(watchRejections(mode), () => capture.close())
+  return capture
 }
 
 /** Adds an error that no hook receives: that of a handler that fails after its response, and of a second response. */

@@ -78,6 +78,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (recording.isRecording) return
     recording.reply = reply
     recording.timing.startedTime = Math.round(Date.now() - recording.age)
+    // The connection may be closed when the profile is built.
+    app.hindsight.originOf(request)
     recording.events = new EventRecorder(lifecycle.slots, recording.timing.startedAt, maskOf(request).header)
     recording.collect('performance', () => performanceRecord(recording, app.hindsight.routeTable.of(request)))
     setCurrentCode(request, reply, 'route')

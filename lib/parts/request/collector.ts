@@ -15,6 +15,7 @@ import type { Mask } from '../../mask/mask.js'
 import { grouped } from '../../view/text.js'
 import { binaryText, snapshot } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
+import { traceOf } from '../trace/index.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
@@ -46,6 +47,8 @@ export function recordRequest (request: FastifyRequest): void {
   const body = snapshot(request.body ?? null, headers['content-type'], partText)
   const sentBody = sentBodyOf(body, sent?.body?.value, receivedBody)
   const unparsed = request.body == null ? parserError(state.recording.raised) : null
+  const trace = headers.traceparent === undefined ? null : traceOf(headers.traceparent)
+  if (trace !== null) state.recording.collect('trace', trace)
   state.recording.collect('request', () => {
     const { user = userRecord(request) } = state.recording
     const mask = maskOf(request)

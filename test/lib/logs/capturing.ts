@@ -35,16 +35,10 @@ export async function capturing (
   app.addHook('onClose', async () => capture.close())
   await before?.(app)
   app.addHook('onRequest', (request, reply, done) => {
-    if (reserve) {
-      capture.buffer(request)
-      const log = recordingOf(request).log
-      if (log !== undefined) logs.push([request.url, log])
-    } else {
-      const log = capture.open(request, reply)
-      logs.push([request.url, log])
-      recordingOf(request).events = {} as EventRecorder
-      requestContext.enterWith(contextOf(request))
-    }
+    const recording = recordingOf(request)
+    if (!reserve) recording.events = {} as EventRecorder
+    if (capture.open(request, reply)) requestContext.enterWith(contextOf(request))
+    if (recording.log !== undefined) logs.push([request.url, recording.log])
     done()
   })
   await declare(app)

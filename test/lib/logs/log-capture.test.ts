@@ -11,6 +11,7 @@ import t from 'tap'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { hindsight } from '../../../app/hindsight.js'
+import type { EventRecorder } from '../../../lib/lifecycle/event-recorder.js'
 import { contextOf, recordingOf } from '../../../lib/lifecycle/state.js'
 import { LogCapture } from '../../../lib/logs/log-capture.js'
 import { capturing, output } from './capturing.js'
@@ -716,6 +717,7 @@ t.test('a closed application is garbage-collected, even if its loggers remain', 
     app.decorate('hindsight', { mode: 'full' } as never)
     const capture = new LogCapture(app)
     app.addHook('onRequest', async (request, reply) => {
+      recordingOf(request).events = {} as EventRecorder
       capture.open(request, reply)
       if (keeps) kept.push(request.log)
     })
