@@ -18,6 +18,7 @@ const MAX_FRAMES = 1_000
 /** Shares of the width: narrower calls have no frame, narrower frames no text. */
 const MIN_WIDTH = 0.0015
 const MIN_TEXT_WIDTH = 0.02
+const MAX_TEXT = 200
 /** The file of Fastify that calls handlers. */
 const CALLS_HANDLERS = /(?:^|[\\/])fastify[\\/]lib[\\/]handle-request\.js$/
 
@@ -97,7 +98,7 @@ interface Frame {
 
 /**
  * An icicle: a bar for each call below its caller, as wide as its time. Calls of other code by other code are folded.
- * A link zooms to a call. `nameOf` names functions, the handler by its route.
+ * A link zooms to a call; a search marks functions. `nameOf` names functions, the handler by its route.
  */
 function flameGraph (
   { root, calls, busy }: ReturnType<typeof callTreeOf>, view: PanelView,
@@ -107,6 +108,7 @@ function flameGraph (
   // Idle time is not in the graph: the root is as wide as the time of work.
   const whole = zoomed === root ? busy : zoomed.total
   const isWhole = queryField(view, 'levels') === 'all'
+  const text = queryField(view, 'q').slice(0, MAX_TEXT)
   if (whole <= 0) return note('The processor was idle.')
 
   /** What a call made, as far as it is not folded into `shown`, which is the frame above. */
@@ -117,9 +119,8 @@ function flameGraph (
       return isFolded ? shownCallees(callee, shown) : [callee]
     })
   const address = (call: Call, levels = isWhole): string => {
-    const search = new URLSearchParams({
-      ...call.caller && { call: String(call.index) }, ...levels && { levels: 'all' }
-    })
+    const fields = { ...call.caller && { call: String(call.index) }, ...levels && { levels: 'all' } }
+    const search = new URLSearchParams({ ...fields, ...text !== '' && { q: text } })
     return `${addressOf('cpu')}${search.size === 0 ? '' : `&${search}`}`
   }
 
@@ -139,7 +140,8 @@ function flameGraph (
     const name = nameOf(call.function)
     const label = file === '' ? name : `${name}, ${visibleLine(functionSource(call.function))}`
     const time = row === 0 ? whole : call.total
-    return html`<a href="${address(call)}"` +
+    const isFound = text !== '' && label.toLowerCase().includes(text.toLowerCase())
+    return html`<a href="${address(call)}"!${isFound ? ' class="found"' : ''}` +
       html`!${width < MIN_TEXT_WIDTH ? ' tabindex="-1"' : ''}><svg class="frame code-${kind}" ` +
       html`x="${(x * 100).toFixed(2)}%" y="${row * ROW_HEIGHT}" width="${(width * 100).toFixed(2)}%" ` +
       html`height="${ROW_HEIGHT - 1}"><title>${label}: ${milliseconds(time / 1000)} (${percent(time, whole)})` +
@@ -155,11 +157,15 @@ function flameGraph (
     ? ''
     : html`<p>!${links}<strong>${nameOf(zoomed.function)}</strong> ${milliseconds(zoomed.total / 1000)} ` +
       html`!${linkTo(zoomed.function, view.editor)}</p>`
-  const levels = html`<p><a href="${address(zoomed, !isWhole)}">${
-    isWhole ? 'Fold framework levels' : 'Show framework levels'}</a></p>`
+  const hidden = Object.entries({ panel: 'cpu', call: String(zoomed.index), levels: isWhole ? 'all' : '' })
+    .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
+  const form = html`<form method="get" class="filters">!${hidden}<label>Search functions <input type="search" ` +
+    html`name="q" value="${text}" maxlength="${MAX_TEXT}" autocomplete="off"></label>` +
+    html`<button type="submit">Search</button><a href="${address(zoomed, !isWhole)}">${
+      isWhole ? 'Fold framework levels' : 'Show framework levels'}</a></form>`
   const height = ((frames.at(-1)?.row ?? 0) + 1) * ROW_HEIGHT
-  return levels + path + legend(frames) +
-    html`<svg class="flame" width="100%" height="${height}">!${frames.map(bar)}</svg>`
+  return form + path + legend(frames) + html`<svg class="flame!${text === '' ? '' : ' is-searched'}" width="100%" ` +
+    html`height="${height}">!${frames.map(bar)}</svg>`
 }
 
 /** The function that names functions: the handler has the name of its route. */

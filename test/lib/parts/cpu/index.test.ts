@@ -27,8 +27,8 @@ t.test('the bars of the flame graph are as wide as their time', async (t) => {
     ['frame code-own', '0.00%', '80', '16.67%']
   ])
   t.same(texts(root, '.flame title').map((title) => title.split(':')[0]), ['(root)', 'run, node', 'plain, plain', 'plain, plain'], 'of other code one level')
-  t.same(links(root, 'p a').slice(0, 1), ['?panel=cpu&levels=all'])
-  t.same(links(whole, 'p a').slice(0, 1), ['?panel=cpu'])
+  t.same(links(root, 'form a'), ['?panel=cpu&levels=all'])
+  t.same(links(whole, 'form a'), ['?panel=cpu'])
   t.equal(root.querySelectorAll('[style]').length, 0)
   t.same(texts(whole, '.legend li'), ['your code', 'dependencies', 'Node.js', 'V8'])
 })
@@ -50,7 +50,7 @@ const recordOf = (functions: Array<[name: string, file: string, kind: string, li
   calls: functions.map((_, i) => [i, i - 1, 1_000])
 })
 
-t.test('a call fills the width when it is chosen', async (t) => {
+t.test('a call fills the width when it is chosen, and functions are found by name', async (t) => {
   const cpu = recordOf([
     ['(root)', '', 'engine'], ['run', 'node:async_hooks', 'node'], ['load', 'lib/load.js', 'own'], ['parse', 'node_modules/a/b.js', 'dependency'],
     ['inner', 'node_modules/a/c.js', 'dependency'], ['each', 'lib/each.js', 'own']
@@ -58,9 +58,10 @@ t.test('a call fills the width when it is chosen', async (t) => {
   const stored = profile('000001', { collectors: { cpu } })
   const root = shown(cpuPanel, stored)
   t.same(links(root, '.flame a'), ['?panel=cpu', '?panel=cpu&call=1', '?panel=cpu&call=2', '?panel=cpu&call=3', '?panel=cpu&call=5'])
-  const zoomed = JSDOM.fragment(markup(cpuPanel, stored, { query: { call: '3' }, editor: (file, line) => `vscode://file${file}:${line}` }))
+  const zoomed = JSDOM.fragment(markup(cpuPanel, stored, { query: { call: '3', q: 'LIB/EACH' }, editor: (file, line) => `vscode://file${file}:${line}` }))
   t.same(texts(zoomed, '.flame text'), ['parse', 'each'], 'below the chosen call its calls')
-  t.same(links(zoomed, 'p a').slice(1, 4), ['?panel=cpu', '?panel=cpu&call=2', `vscode://file${resolve('node_modules/a/b.js')}:3`])
+  t.same(texts(zoomed, '.flame .found text'), ['each'])
+  t.same(links(zoomed, 'p a').slice(0, 3), ['?panel=cpu&q=LIB%2FEACH', '?panel=cpu&call=2&q=LIB%2FEACH', `vscode://file${resolve('node_modules/a/b.js')}:3`])
   t.ok(links(zoomed, '.heaviest a').includes(`vscode://file${resolve('lib/load.js')}:3`))
   for (const call of ['x', '-1', '99', '1e9']) t.equal(shown(cpuPanel, stored, { call }).querySelectorAll('.frame').length, 5, call)
 })
