@@ -92,6 +92,11 @@ export function isStraight (from: OwnFrame, to: OwnFrame): boolean {
   return NEXT_STATEMENT.test(code)
 }
 
+/** Whether a function waits for a promise that was made elsewhere, by an unknown call: `await count`. */
+export function isStored (frame: OwnFrame): boolean {
+  return frame.function.startsWith('async ') && /^await\s+[\w$]+(?!\s*[\w$.([`?])/.test(codeFrom(frame, 1).code)
+}
+
 /** Whether the function of a frame has a loop before its call; null: its source is unknown. */
 export function hasLoop ({ file, line, function: name }: OwnFrame): boolean | null {
   const { lines = [] } = excerptAt(file, line, MAX_BEFORE, 0) ?? {}

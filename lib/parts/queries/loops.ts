@@ -1,7 +1,7 @@
 import { attempt, cached, cachedByObject } from '../../call.js'
 import { groupedBy, isObject, timeOf } from '../read.js'
 import { milliseconds } from '../../view/components.js'
-import { callPlace, hasLoop, isCallback, writtenCall } from './code.js'
+import { callPlace, hasLoop, isCallback, isStored, writtenCall } from './code.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { selectionOf, isPage, isRange } from './statement.js'
@@ -122,7 +122,8 @@ function isLoop (rounds: readonly Round[], all: readonly Traced[]): boolean {
   // `Promise.all([load(1), load(2), …])`: functions that were resumed do not show from where they were called.
   const positions = new Set(group.map(({ caller }) => caller.position))
   const isListed = positions.size === group.length && !positions.has('')
-  const mayBeList = group.length <= MAX_LIST && (isListed || mayBeCalls(group))
+  const isUnknown = mayBeCalls(group) || first.caller.frames.some(isStored)
+  const mayBeList = group.length <= MAX_LIST && (isListed || isUnknown)
   const mayBeOther = mayBeList || isSearch(group, all) || isDescent || isWalk(group, all)
   if (mayBeOther && rowsOfLoop(all, group) === null) return false
   const between = all.slice(first.index, last.index)

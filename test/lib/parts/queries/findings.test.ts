@@ -796,6 +796,10 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
       await sleep(20)
       return await Promise.all(calls)
     })
+    app.get('/stored', async () => {
+      const calls = { a: findLater(1), b: findLater(2), c: findLater(3), d: findLater(4), e: findLater(5) }
+      return await Promise.all(Object.values(calls).map(async (call) => { await call }))
+    })
     app.get('/pushed', async () => {
       await sleep(1)
       const sent: Array<Promise<void>> = []
@@ -949,6 +953,7 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   t.same(await findingsAt('/ordinary'), [])
   t.same(await findingsAt('/listed'), [])
   t.same(await findingsAt('/calls'), [])
+  t.same(await findingsAt('/stored'), [], 'promises that were made elsewhere')
   t.match(await findingsAt('/pushed'), [{ kind: 'n+1', text: / 5 times from / }])
   t.match(await findingsAt('/mapped'), [{ kind: 'n+1', text: / 6 times from .* the loop runs over the 6 rows of / }])
   t.match(await findingsAt('/reduced'), [{ kind: 'n+1', text: / 5 times from / }])
