@@ -76,15 +76,17 @@ function onUncaught (raised: unknown, origin: string): void {
 function recordUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
-  const { request } = context
-  if (request === undefined) return context.ofRequest.late?.addError(raised)
-  const { mode, recorder } = servicesOf(request)
-  const { failure, otherErrors, reply } = recordingOf(request)
-  if (otherErrors.includes(raised)) return
+  const { request, ofRequest: { late } } = context
+  const services = request === undefined ? late?.services : servicesOf(request)
+  if (services === undefined || (request !== undefined && recordingOf(request).otherErrors.includes(raised))) return
+  const { app, mode, recorder } = services
   const what = origin === REJECTION ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
-  if (mode === 'full') request.log.fatal({ err: raised, channel: 'process' }, message)
+  if (mode === 'full') (request?.log ?? app.log).fatal({ err: raised, channel: 'process' }, message)
   else note('fatal', message, raised instanceof Error ? textOfStack(raised) : inspected(raised))
+  // Its memory was released.
+  if (request === undefined) return late?.addError(raised)
+  const { failure, reply } = recordingOf(request)
   recorder?.addError(request, raised)
   if (mode === 'full' && reply?.sent === false && failure === null) {
     // The service ends only after pending responses were sent.

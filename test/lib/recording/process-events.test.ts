@@ -1,5 +1,8 @@
+import { AsyncResource } from 'node:async_hooks'
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import Fastify from 'fastify'
 import t from 'tap'
 import { hindsight } from '../../../app/hindsight.js'
@@ -49,6 +52,42 @@ inBothModes('with a listener of the application, a rejection is in the profile, 
     await app.close()
     t.equal(process.listenerCount(REJECTION), 0)
   }
+})
+
+inBothModes('a rejection is in the profile and its log when the memory of the request was released', async (t, build) => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const listener = (): void => {}
+  process.on(REJECTION, listener)
+  t.teardown(() => process.off(REJECTION, listener))
+  const requests: Array<WeakRef<object>> = []
+  const later: Array<() => void> = []
+  const app = await build((app) => {
+    app.get('/', async (request) => {
+      requests.push(new WeakRef(request))
+      later.push(AsyncResource.bind(() => { Promise.reject(new Error('later')).finally(() => {}) }))
+      return 'sent'
+    })
+  })
+  const tokens: string[] = []
+  // Responses hold their requests, and the last one may be held by what the test has called.
+  for (let i = 0; i < 3; i++) tokens.push(String((await app.inject('/')).headers['x-debug-token']))
+  await app.hindsight.profiler.flush()
+  for (let left = 100; left > 0 && requests[0]?.deref() !== undefined; left--) {
+    await sleep(20)
+    collectGarbage()
+  }
+  t.equal(requests[0]?.deref() === undefined, true)
+  later[0]?.()
+  const fatal = ({ level }: { level: string }): boolean => level === 'fatal'
+  const find = async () => await app.hindsight.profiler.find(tokens[0] ?? '')
+  let profile = await find()
+  for (let tries = 0; profile?.logs.some(fatal) === false && tries < 100; tries++) {
+    await sleep(20)
+    profile = await find()
+  }
+  t.match(profile?.exceptions, [{ message: 'later' }])
+  t.match(profile?.logs.filter(fatal), [{ channel: 'process', message: 'Unhandled rejection in the work of this request' }])
 })
 
 t.test('in observe mode there is no listener without one of the application', async (t) => {
