@@ -26,6 +26,8 @@ let isFormatting = false
 function record (level: LogLevel, values: readonly unknown[]): void {
   const { isRecording = false, log } = recordingIn()?.recording ?? {}
   if (!isRecording || log === undefined || isFormatting) return
+  // Node.js prints the warnings of the process, which have a line of their own.
+  if (typeof values[0] === 'string' && values[0].startsWith(`(${process.release.name}:${process.pid}) `)) return
   isFormatting = true
   try {
     const message = cut(format(...values), MAX_TEXT)

@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
+import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
 import { inBothModes } from '../../../support/modes.js'
 import { profileOf } from '../../../support/app.js'
@@ -28,10 +29,24 @@ inBothModes('lines of the console are in the log of their request, with their li
     ['info', "found 3 { password: '******', id: 7 }"], ['info', 'info'], ['debug', 'debug'], ['warn', 'warn'], ['error', 'error']
   ])
   t.equal(lines.length, 6)
-  t.match(lines[0]?.source, /console\/index\.test\.ts:10:\d+$|console\/index\.test\.ts:11:\d+$/)
+  t.match(lines[0]?.source, /console\/index\.test\.ts:1[12]:\d+$/)
   const { body } = await app.inject(`/_profiler/${String(response.headers['x-debug-token'])}?panel=logs`)
   t.match(body, 'found 3')
   t.equal(body.includes('Node.js 22 or later'), !isPublished)
+})
+
+inBothModes('a warning of the process, which Node.js prints, is one line', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async () => {
+      process.emitWarning('old', 'DeprecationWarning')
+      // What Node.js 22 and later publish for it.
+      channel('console.error').publish([`(node:${process.pid}) DeprecationWarning: old`])
+      await turn()
+      return {}
+    })
+  })
+  const { logs } = await profileOf(app, await app.inject('/'))
+  t.same(logs.filter(({ message }) => message.includes('old')).map(({ level, channel }) => [level, channel]), [['warn', 'process']])
 })
 
 t.test('nothing is subscribed to when the last application is closed', async t => {
