@@ -28,6 +28,8 @@ export interface WriteQueueOptions {
 /** Milliseconds from the first profile of a batch to its writing: to build each alone takes a third longer. */
 const DELAY = 20
 const BATCH = 256
+/** Profiles that wait to be built: requests that wait for long are copied by the garbage collector. */
+const MAX_UNBUILT = 16
 /** Milliseconds of one turn of the event loop in which profiles are built. */
 const MAX_BUILDING = 10
 const MAX_WAITING_BYTES = 64 * 1024 * 1024
@@ -64,7 +66,7 @@ export class WriteQueue {
 
   /**
    * Adds a function that builds a record; false when the queue is full. It is called after 20 ms, with others, or in
-   * the next turn of the event loop where the application may change what it reads.
+   * the next turn of the event loop where 16 wait, or where the application may change what it reads.
    */
   add (token: string, build: () => ProfileRecord, isUrgent = false): boolean {
     const { maxWaiting, maxWaitingBytes = MAX_WAITING_BYTES } = this.#options
@@ -78,7 +80,7 @@ export class WriteQueue {
     }
     this.#unbuilt.set(token, build)
     this.#schedule()
-    if (isUrgent && !this.#isUrgent) {
+    if ((isUrgent || this.#unbuilt.size >= MAX_UNBUILT) && !this.#isUrgent) {
       this.#isUrgent = true
       setImmediate(() => {
         this.#isUrgent = false

@@ -65,6 +65,18 @@ t.test('a record is built once, with its batch', async (t) => {
   t.same(batches, [['000001']])
 })
 
+t.test('records are built in the next turn where 16 wait', async (t) => {
+  const { queue } = open()
+  let built = 0
+  const build = (token: string) => (): ProfileRecord => { built++; return building(token)() }
+  for (const token of tokens(1, 16)) queue.add(token, build(token))
+  t.equal(built, 0)
+  await new Promise((resolve) => setImmediate(resolve))
+  t.equal(built, 16)
+  await queue.flush()
+  t.equal(queue.counters.written, 16)
+})
+
 t.test('a record that is read immediately is built immediately', async (t) => {
   const { queue } = open()
   queue.add('000001', building('000001', { status: 201 }))
