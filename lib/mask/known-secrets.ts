@@ -24,10 +24,10 @@ export function maskedTexts (given: unknown, shown: unknown, depth = 0): string[
   // The bytes of a buffer are no texts.
   if (ArrayBuffer.isView(given)) return []
   if (typeof given === 'object') {
+    const parts = Object(shown) as Record<string, unknown>
     // Names may be masked, too.
-    const parts = Object.values(Object(shown) as object)
     return Object.entries(given).flatMap(([name, value], i) =>
-      maskedTexts(value, shown === MASKED ? MASKED : Object(shown)[name] ?? parts[i], depth + 1))
+      maskedTexts(value, shown === MASKED ? MASKED : parts[name] ?? Object.values(parts)[i], depth + 1))
   }
   if (typeof given !== 'string') return shown === MASKED && typeof given !== 'boolean' ? [String(given)] : []
   if (given === shown || typeof shown !== 'string') return []
