@@ -15,10 +15,11 @@ interface Asset {
 
 const BASE_STYLE = readAsset(import.meta.url, '../../view/base.css')
 const COPY_BUTTON = readAsset(import.meta.url, '../../view/copy-button.js')
+// The last one adapts all others.
+const PAGES_STYLE = readAsset(import.meta.url, './pages.css') + readAsset(import.meta.url, './narrow.css')
 
 export const pageAssets = {
-  // The styles of the pages are last: they adapt the others to narrow screens.
-  style: asset('css', BASE_STYLE + exceptions.style + styles('style') + readAsset(import.meta.url, './pages.css')),
+  style: asset('css', BASE_STYLE + exceptions.style + styles('style') + PAGES_STYLE),
   script: asset('js', COPY_BUTTON + readAsset(import.meta.url, './script.js'))
 }
 
