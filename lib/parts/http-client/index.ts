@@ -128,7 +128,7 @@ function nameOf ({ method, url }: Data): string {
   return `${String(method)} ${String(url)}`
 }
 
-/** The error of a call, or its status with the type of its response, unless that is the JSON of an API. */
+/** The error of a call, or its status with the media type of its response. */
 function resultOf ({ status, error, responseHeaders }: Data): string {
   return String(error ?? [status, mediaType(responseHeaders)].filter(Boolean).join(' '))
 }
