@@ -134,8 +134,8 @@ interface ActiveListener {
 type Run = NonNullable<Slot['run']>
 type Done = (error?: unknown, payload?: unknown) => void
 
-// A hook calls back at once where it can: a response may be read before the next turn of the event loop. Functions for
-// results that are no promises would take a twentieth of the time of a request.
+// A hook calls back at once where it can: a response may be read before the next turn of the event loop. To make the
+// functions that promises need for each result would take 3 % of the time of a request.
 function requestHook (run: Run) {
   return function (request: FastifyRequest, reply: FastifyReply, done: Done): void {
     const result = run(request, reply)

@@ -128,8 +128,8 @@ export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of
 }
 
 /**
- * Adds `Server-Timing` (section 3): the times of the request until now, of the diagnostic page, of the handler, and of
- * each stage.
+ * Adds `Server-Timing` (W3C Server Timing, section 3): the times of the request until now, of the diagnostic page, of
+ * the handler, and of each stage.
  */
 export function addServerTiming (request: FastifyRequest, reply: FastifyReply): void {
   const { events, timing: { startedAt, handlerStart, handlerEnd, own: ofHindsight } } = recordingOf(request)

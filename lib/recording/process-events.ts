@@ -84,7 +84,7 @@ function recordUncaught (raised: unknown, origin: string): void {
   const message = `${what} in the work of this request`
   if (mode === 'full') (request?.log ?? app.log).fatal({ err: raised, channel: 'process' }, message)
   else note('fatal', message, raised instanceof Error ? textOfStack(raised) : inspected(raised))
-  // Its memory was released.
+  // The request is over, and its memory was released.
   if (request === undefined) return late?.addError(raised)
   const { failure, reply } = recordingOf(request)
   recorder?.addError(request, raised)
