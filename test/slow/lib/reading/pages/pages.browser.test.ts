@@ -239,6 +239,7 @@ if (browser !== undefined) {
     t.same(await page.locator('.logs tbody tr:visible .level').allTextContents(), ['debug', 'info', 'error'])
     await page.goto(`${origin}/_profiler/3fa94c?panel=timeline`)
     await page.getByRole('link', { name: 'log line 3' }).click()
+    await page.locator('.row', { hasText: 'four' }).waitFor()
     t.same(await page.locator('.row .name > span').allTextContents(), ['one', 'two', 'four'])
     t.same(heard, [])
     await page.close()
