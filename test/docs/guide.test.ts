@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../app/hindsight.js'
-import { listenersOf, OPTIONS } from '../../lib/check-options.js'
+import { listenersOf } from '../../lib/check-options.js'
 import { preloadOptions } from '../../app/environment.js'
 import { testdir } from '../support/folder.js'
 import { environmentNames } from '../support/environment-names.js'
@@ -16,7 +16,7 @@ import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.
 
 /** The pages whose pieces these tests run. */
 const GUIDE = [
-  'how-to/existing-application', 'how-to/add-a-listener', 'how-to/authenticator', 'how-to/capture-errors', 'explanation/lifecycle', 'explanation/modes'
+  'how-to/existing-application', 'how-to/add-a-listener', 'how-to/authenticator', 'how-to/capture-errors', 'explanation/lifecycle', 'explanation/two-products'
 ]
   .map((page) => `docs/${page}.md`)
 const HTML = { accept: 'text/html' }
@@ -79,26 +79,6 @@ t.test('errors that other code catches are recorded', async (t) => {
   const answer = await app.inject('/price')
   t.same([answer.statusCode, answer.json()], [200, { errors: [{ message: 'The price is unknown' }] }])
   t.match((await profileOf(app, answer)).exceptions, [{ message: 'no connection to the database' }])
-})
-
-t.test('one listener', async (t) => {
-  const { app } = await applicationOf(t, 'run: one listener')
-  const answer = await app.inject('/articles')
-  t.match(answer.json(), { page: 1, limit: 10 })
-  t.equal(answer.headers['content-security-policy'], "default-src 'self'")
-  t.notOk('x-frame-options' in answer.headers)
-  const [
-    , table = ''
-  ] = /\n\| option \| listeners that it switches on \|\n([^]*?)\n\n/.exec(readFileSync(join(ROOT, 'docs/explanation/modes.md'), 'utf8')) ?? []
-  const rows = table.split('\n').slice(1).map((row) => row.split('|').slice(1, 3).map((cell) => [...cell.matchAll(/`([\w-]+)`/g)].map(([, name = '']) => name)))
-  for (const [options = [], listeners] of rows) {
-    for (const option of options) t.same([...listenersOf({ [option]: {} })], listeners, option)
-  }
-  const documented = new Set(rows.flatMap(([options = []]) => options))
-  t.same(
-    Object.keys(OPTIONS).filter((option) => documented.has(option) !== (listenersOf({ [option]: {} }).size > 0)), [],
-    'each option that switches a listener on is in the table of modes.md'
-  )
 })
 
 t.test('the documented lifecycle, beside a plugin that does the same', async (t) => {

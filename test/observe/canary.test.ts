@@ -167,7 +167,7 @@ t.test('an error that Fastify raises while it sends is not thrown by reply.send(
   t.same(await send((app) => app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })), withHook)
   t.same(thrown, [])
   t.same(await send((app) => app.register(hindsight, { debug: false })), [200, 'caught'], 'in production there is no hook')
-  t.same(await send(() => {}), [200, 'caught'], 'docs/explanation/changes-in-your-application.md: "Other changes"')
+  t.same(await send(() => {}), [200, 'caught'], 'docs/explanation/costs-and-changes.md: "Other changes"')
   t.same(thrown, ['FST_ERR_REP_INVALID_PAYLOAD_TYPE', 'FST_ERR_REP_INVALID_PAYLOAD_TYPE'])
 })
 
