@@ -5,11 +5,11 @@ import type { FastifyInstance } from 'fastify'
 import fastifySession from '@fastify/session'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
 import { readEnvironment, readServerOptions } from './environment.js'
-import { hindsight } from './hindsight.js'
-import { isOwnPath } from '../lib/http/requests.js'
-import type { HindsightOptions, SecuritySettings, ThrottlingSettings } from '../lib/options.js'
-import { boundConnections, serverOptions, type ServerSettings } from './server-options.js'
-import type { SessionStore } from '../lib/full/session/session-store.js'
+import { hindsight } from '../packages/hindsight/src/hindsight.js'
+import { isOwnPath } from '../packages/hindsight/src/http/requests.js'
+import type { HindsightOptions, SecuritySettings, ThrottlingSettings } from '../packages/hindsight/src/options.js'
+import { boundConnections, serverOptions, type ServerSettings } from '../packages/hindsight/src/server-options.js'
+import type { SessionStore } from '../lib/session/session-store.js'
 
 // A process that runs this file as TypeScript can load routes in TypeScript.
 if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??= '1'
@@ -55,7 +55,7 @@ async function withSharedState (app: FastifyInstance, options: HindsightOptions)
   const { profiler, session, security } = options
   const url = typeof profiler === 'object' ? profiler.storage : undefined
   if (typeof url !== 'string' || !/^postgres(?:ql)?:/i.test(url)) return options
-  const { createTables, openPool } = await import('../lib/postgres.js')
+  const { createTables, openPool } = await import('../packages/hindsight/src/postgres.js')
   const pool = openPool(url, MAX_CONNECTIONS)
   app.addHook('onClose', async () => { await pool.end() })
   let tables: Promise<void> | undefined

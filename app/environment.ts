@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DEFAULT_DATA_DIR } from '../lib/store/open.js'
-import { attempt } from '../lib/call.js'
-import { originResolver } from '../lib/http/origin.js'
+import { DEFAULT_DATA_DIR } from '../packages/hindsight/src/store/open.js'
+import { attempt } from '../packages/hindsight/src/call.js'
+import { originResolver } from '../packages/hindsight/src/http/origin.js'
 import {
   expected, isValid, OPTIONS, PROCESS_OPTIONS, REMOVED, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
-} from '../lib/check-options.js'
-import type { HindsightOptions, ProcessSettings, ProfilerSettings, ServerSettings } from '../lib/options.js'
+} from '../packages/hindsight/src/check-options.js'
+import type { HindsightOptions, ProcessSettings, ProfilerSettings, ServerSettings } from '../packages/hindsight/src/options.js'
 
 /** The settings of the service that the environment has, checked. */
 export interface Environment extends ProcessSettings {

@@ -1,6 +1,6 @@
 /** What an application in `full` mode imports: the same as from index.ts, and the types of what this mode adds. */
-export * from './index.js'
-export { default } from './index.js'
+export * from '../packages/hindsight/src/index.js'
+export { default } from '../packages/hindsight/src/index.js'
 
 // Declarations of requests, replies, instances and the `config` of routes apply to the whole application.
 export type {} from '../plugins/asset-reset.js'

@@ -1,18 +1,23 @@
+import { join, sep } from 'node:path'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
-import { addStartMessage, observeRoutes } from './observe.js'
-import { pageServer, registerPages } from './page-server.js'
-import { openRecorder, prepare, type ResolvedOptions } from './prepare.js'
-import { ownHook, type LastHook } from '../lib/lifecycle/hooks.js'
-import { stateOf } from '../lib/lifecycle/state.js'
-import { compareMessages } from '../lib/parts/wire/collector.js'
-import { recordHooks } from '../lib/recording/application-hooks.js'
-import { timeHandlers } from '../lib/recording/handler-time.js'
+import { addStartMessage, observeRoutes } from '../packages/hindsight/src/observe.js'
+import { pageServer, registerPages } from '../packages/hindsight/src/page-server.js'
+import { openRecorder, prepare, type ResolvedOptions } from '../packages/hindsight/src/prepare.js'
+import { ownHook, type LastHook } from '../packages/hindsight/src/lifecycle/hooks.js'
+import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import { compareMessages } from '../packages/hindsight/src/parts/wire/collector.js'
+import { recordHooks } from '../packages/hindsight/src/recording/application-hooks.js'
+import { timeHandlers } from '../packages/hindsight/src/recording/handler-time.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
-import type { HindsightOptions } from '../lib/options.js'
-import { withStackLimit } from '../lib/call.js'
+import type { HindsightOptions } from '../packages/hindsight/src/options.js'
+import { addInternalFolder } from '../packages/hindsight/src/errors/stack-frame.js'
+import { withStackLimit } from '../packages/hindsight/src/call.js'
+
+// The code of the lifecycle is not the application's: that is in `routes/`.
+for (const folder of ['app', 'lib', 'plugins']) addInternalFolder(join(import.meta.dirname, '..', folder, sep))
 
 /** Starts `full` mode: the listeners, the handlers of errors and missing routes, and the pages of the profiler. */
 export async function openFull (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {
@@ -39,7 +44,7 @@ export async function openFull (app: FastifyInstance, resolved: ResolvedOptions)
   if (recording !== 'none') {
     await openRecorder(app, resolved)
     if (settings !== null && debug) {
-      const { recordCpuProfiles } = await import('../lib/parts/cpu/recorder.js')
+      const { recordCpuProfiles } = await import('../packages/hindsight/src/parts/cpu/recorder.js')
       const record = recordCpuProfiles(app)
       app.addHook('onRequest', ownHook(function recordCpu (request, reply, done) {
         const starting = record(request, reply)
@@ -78,7 +83,7 @@ async function prepareListeners (app: FastifyInstance, { options }: ResolvedOpti
   if (hasSession) Object.assign(app.hindsight, { sessionCookie: session.cookieName ?? 'sessionId' })
   if (security === undefined) return
   // Without this option its modules are not loaded.
-  const { compileSecurity } = await import('../lib/full/security/compile.js')
+  const { compileSecurity } = await import('../lib/security/compile.js')
   Object.assign(app.hindsight, { security: await compileSecurity(app, security) })
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { ownHook } from '../lib/lifecycle/hooks.js'
-import type { HindsightOptions } from '../lib/options.js'
-import { settlesWithin } from '../lib/store/write-queue.js'
+import { ownHook } from '../packages/hindsight/src/lifecycle/hooks.js'
+import type { HindsightOptions } from '../packages/hindsight/src/options.js'
+import { settlesWithin } from '../packages/hindsight/src/store/write-queue.js'
 
 /** Milliseconds after which a check that has not settled counts as failed. */
 const TIMEOUT = 2_000

@@ -1,5 +1,5 @@
-import type { Stage } from '../lib/lifecycle/events.js'
-import type { Listener } from '../lib/full/listener.js'
+import type { Stage } from '../packages/hindsight/src/lifecycle/events.js'
+import type { Listener } from '../lib/listener.js'
 import { assetReset } from '../plugins/asset-reset.js'
 import { clickjacking } from '../plugins/clickjacking.js'
 import { contentSecurityPolicy, contentSecurityPolicyResponse } from '../plugins/content-security-policy.js'

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type DestinationStream } from 'pino'
 import type { FastifyInstance } from 'fastify'
 import { readEnvironment, type Environment } from './environment.js'
-import { printFailure } from './failed-start.js'
-import { attempt } from '../lib/call.js'
-import { requestContext } from '../lib/lifecycle/state.js'
+import { printFailure } from '../packages/hindsight/src/failed-start.js'
+import { attempt } from '../packages/hindsight/src/call.js'
+import { requestContext } from '../packages/hindsight/src/lifecycle/state.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
 const MAX_WAITING = 1024 * 1024

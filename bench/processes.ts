@@ -41,7 +41,7 @@ export class Server {
 
   /** Starts a variant, run as `npm start` runs the service. */
   static async start (variant: string, { production = true, flags = [] }: ServerOptions = {}): Promise<Server> {
-    const loader = ['--enable-source-maps', '--import', join(FOLDER, '../test/support/erase-types/register.js')]
+    const loader = ['--enable-source-maps', '--import', join(FOLDER, '../packages/hindsight/test/support/erase-types/register.js')]
     return await Server.fork(join(FOLDER, 'server.ts'), [variant], [...loader, ...YOUNG_GENERATION, ...flags], {
       NODE_ENV: production ? 'production' : 'development'
     })

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
-import { listener, Skip } from '../lib/full/listener.js'
-import { afterBody } from '../lib/http/responses.js'
-import { servicesOf, stateOf } from '../lib/lifecycle/state.js'
+import { listener, Skip } from '../lib/listener.js'
+import { afterBody } from '../packages/hindsight/src/http/responses.js'
+import { servicesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -10,7 +10,7 @@ declare module 'fastify' {
   }
 }
 
-declare module '../lib/lifecycle/state.js' {
+declare module '../packages/hindsight/src/lifecycle/state.js' {
   interface RequestState {
     /** The files of the front end that the response uses. */
     assets?: Set<string> | undefined

@@ -1,5 +1,5 @@
-import { ruleFinder } from '../lib/http/requests.js'
-import { listener, Skip, setOnDocument } from '../lib/full/listener.js'
+import { ruleFinder } from '../packages/hindsight/src/http/requests.js'
+import { listener, Skip, setOnDocument } from '../lib/listener.js'
 
 const allowed = new Skip('framing is allowed for this path')
 

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isRedirect, noncesOf, withNonce, withReportUri } from '../lib/http/responses.js'
-import { listener, Skip, notOnRedirect } from '../lib/full/listener.js'
-import { stateOf, type RequestState, type Services } from '../lib/lifecycle/state.js'
+import { isRedirect, noncesOf, withNonce, withReportUri } from '../packages/hindsight/src/http/responses.js'
+import { listener, Skip, notOnRedirect } from '../lib/listener.js'
+import { stateOf, type RequestState, type Services } from '../packages/hindsight/src/lifecycle/state.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
 type CspDirectives = Record<string, readonly string[] | string | null>
@@ -79,7 +79,7 @@ function isDocument (request: FastifyRequest, reply: FastifyReply): boolean {
     /^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))
 }
 
-/** The address for reports about a page, of the route in `routes/_profiler/index.ts`; null without a profile. */
+/** The address for reports about a page, of the route in `packages/hindsight/src/routes/_profiler/index.ts`; null without a profile. */
 function reportUri ({ base, mayReceiveDetails, originOf, recorder }: Services, request: FastifyRequest): string | null {
   const profile = mayReceiveDetails(request) ? recorder?.profileOf(request) ?? null : null
   return profile && `${originOf(request).prefix}${base}/_profiler/csp-report/${profile.token}`

@@ -1,4 +1,4 @@
-import { listener, setOnDocument } from '../lib/full/listener.js'
+import { listener, setOnDocument } from '../lib/listener.js'
 
 /** Sets `X-Content-Type-Options`, so that browsers do not guess another type (Fetch, section 3.6). */
 export const contentType = listener('kernel.response', 'content-type', () => (_request, reply) =>

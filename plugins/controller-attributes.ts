@@ -1,14 +1,14 @@
-import { checkAttributes, ROUTE_ATTRIBUTES } from '../lib/check-options.js'
-import { listener, notConfigured, ofDiagnosticHandler } from '../lib/full/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
-import { routeName } from '../lib/routing/route-table.js'
-import type { RouteAttributes } from '../lib/options.js'
+import { checkAttributes, ROUTE_ATTRIBUTES } from '../packages/hindsight/src/check-options.js'
+import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
+import { routeConfigOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import { routeName } from '../packages/hindsight/src/routing/route-table.js'
+import type { RouteAttributes } from '../packages/hindsight/src/options.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig extends RouteAttributes {}
 }
 
-declare module '../lib/lifecycle/state.js' {
+declare module '../packages/hindsight/src/lifecycle/state.js' {
   interface RequestState {
     /** The attributes of the route, after this listener. */
     attributes?: RouteAttributes

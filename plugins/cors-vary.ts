@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify'
-import { ruleFinder } from '../lib/http/requests.js'
-import { addVary } from '../lib/http/responses.js'
-import { listener, Skip } from '../lib/full/listener.js'
+import { ruleFinder } from '../packages/hindsight/src/http/requests.js'
+import { addVary } from '../packages/hindsight/src/http/responses.js'
+import { listener, Skip } from '../lib/listener.js'
 
 const noRule = new Skip('no CORS rule for this path')
 const notCacheable = new Skip('the response is not cacheable')

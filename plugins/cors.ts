@@ -1,12 +1,12 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isOwnOrigin } from '../lib/http/origin.js'
-import { isOwnPath, pathnameOf, ruleFinder } from '../lib/http/requests.js'
-import { collectHooks, runHooks } from '../lib/full/hosting.js'
-import { Answer, listenerPair, Skip, type HookResult } from '../lib/full/listener.js'
-import { recordingOf, routeConfigOf, servicesOf, stateOf } from '../lib/lifecycle/state.js'
-import type { CorsRule } from '../lib/options.js'
-import { corsVerdict, isPreflight, originsText } from '../lib/parts/cors/verdict.js'
+import { isOwnOrigin } from '../packages/hindsight/src/http/origin.js'
+import { isOwnPath, pathnameOf, ruleFinder } from '../packages/hindsight/src/http/requests.js'
+import { collectHooks, runHooks } from '../lib/hosting.js'
+import { Answer, listenerPair, Skip, type HookResult } from '../lib/listener.js'
+import { recordingOf, routeConfigOf, servicesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import type { CorsRule } from '../packages/hindsight/src/options.js'
+import { corsVerdict, isPreflight, originsText } from '../packages/hindsight/src/parts/cors/verdict.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,5 +1,5 @@
-import { listener, Skip } from '../lib/full/listener.js'
-import { contextOf, requestContext } from '../lib/lifecycle/state.js'
+import { listener, Skip } from '../lib/listener.js'
+import { contextOf, requestContext } from '../packages/hindsight/src/lifecycle/state.js'
 
 const notRecorded = new Skip('the request is recorded only if it fails')
 

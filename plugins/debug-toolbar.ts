@@ -1,5 +1,5 @@
-import { listener, Skip } from '../lib/full/listener.js'
-import { recordingOf } from '../lib/lifecycle/state.js'
+import { listener, Skip } from '../lib/listener.js'
+import { recordingOf } from '../packages/hindsight/src/lifecycle/state.js'
 
 const noProfile = new Skip('the request has no profile, or its client may not see it')
 
@@ -7,8 +7,8 @@ const noProfile = new Skip('the request has no profile, or its client may not se
 export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, options) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   const { toolbar = true, serverTiming = false } = options
-  const { insertToolbar } = await import('../lib/reading/pages/toolbar/insert.js')
-  const { addServerTiming } = await import('../lib/recording/handler-time.js')
+  const { insertToolbar } = await import('../packages/hindsight/src/reading/pages/toolbar/insert.js')
+  const { addServerTiming } = await import('../packages/hindsight/src/recording/handler-time.js')
   const insert = insertToolbar(app)
   return (request, reply, payload) => {
     if (serverTiming && app.hindsight.mayReceiveDetails(request)) addServerTiming(request, reply)

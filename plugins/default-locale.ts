@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { listener } from '../lib/full/listener.js'
-import { stateOf } from '../lib/lifecycle/state.js'
+import { listener } from '../lib/listener.js'
+import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

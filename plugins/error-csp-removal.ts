@@ -1,5 +1,5 @@
-import { listener, Skip } from '../lib/full/listener.js'
-import { stateOf } from '../lib/lifecycle/state.js'
+import { listener, Skip } from '../lib/listener.js'
+import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 
 const notOurs = new Skip('the response is not a diagnostic page')
 

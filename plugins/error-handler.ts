@@ -1,21 +1,21 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../lib/call.js'
-import { plainStack, renderShortError } from '../lib/error-page/plain-pages.js'
-import { ownFrame } from '../lib/errors/declared-place.js'
-import { maskOf } from '../lib/errors/masked-exceptions.js'
-import { isError, messageOf, nameOf, read, statusOf } from '../lib/errors/thrown-value.js'
-import { percentEncoded, representation } from '../lib/http/requests.js'
-import { STATUS_CODES } from '../lib/http/node-http.js'
-import { addVary, dropReplaced, invalidHeaders, preventCaching } from '../lib/http/responses.js'
-import { runSlots } from '../lib/full/listener.js'
-import type { Slot } from '../lib/lifecycle/events.js'
-import { after, ownHook } from '../lib/lifecycle/hooks.js'
-import { logError } from '../lib/full/log-error.js'
-import { recordingOf, servicesOf, stateOf } from '../lib/lifecycle/state.js'
-import { alreadySent, watchErrorHandlers } from '../lib/recording/handler-time.js'
+import { attempt } from '../packages/hindsight/src/call.js'
+import { plainStack, renderShortError } from '../packages/hindsight/src/error-page/plain-pages.js'
+import { ownFrame } from '../packages/hindsight/src/errors/declared-place.js'
+import { maskOf } from '../packages/hindsight/src/errors/masked-exceptions.js'
+import { isError, messageOf, nameOf, read, statusOf } from '../packages/hindsight/src/errors/thrown-value.js'
+import { percentEncoded, representation } from '../packages/hindsight/src/http/requests.js'
+import { STATUS_CODES } from '../packages/hindsight/src/http/node-http.js'
+import { addVary, dropReplaced, invalidHeaders, preventCaching } from '../packages/hindsight/src/http/responses.js'
+import { runSlots } from '../lib/listener.js'
+import type { Slot } from '../packages/hindsight/src/lifecycle/events.js'
+import { after, ownHook } from '../packages/hindsight/src/lifecycle/hooks.js'
+import { logError } from '../lib/log-error.js'
+import { recordingOf, servicesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import { alreadySent, watchErrorHandlers } from '../packages/hindsight/src/recording/handler-time.js'
 
-declare module '../lib/lifecycle/state.js' {
+declare module '../packages/hindsight/src/lifecycle/state.js' {
   interface RequestState {
     /** Whether the error handler has answered. */
     errorAnswered?: true
@@ -31,7 +31,7 @@ const MAX_MESSAGE = 2_000
  */
 export const errorHandler = fp(async function errorHandler (app: FastifyInstance) {
   const pages = app.hindsight.debug
-    ? { ...await import('../lib/error-page/diagnostic-page.js'), ...await import('../lib/parts/collect.js') }
+    ? { ...await import('../packages/hindsight/src/error-page/diagnostic-page.js'), ...await import('../packages/hindsight/src/parts/collect.js') }
     : null
   const slots = app.hindsight.lifecycle.slots
 

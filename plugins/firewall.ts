@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import { listener, Skip } from '../lib/full/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
-import { securityContextOf, userOf } from '../lib/full/security/context.js'
-import type { SessionLogin } from '../lib/full/security/login-session.js'
-import type { LoginForm } from '../lib/full/security/login.js'
-import type { User } from '../lib/full/security/users.js'
+import { listener, Skip } from '../lib/listener.js'
+import { routeConfigOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import { securityContextOf, userOf } from '../lib/security/context.js'
+import type { SessionLogin } from '../lib/security/login-session.js'
+import type { LoginForm } from '../lib/security/login.js'
+import type { User } from '../lib/security/users.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -31,8 +31,8 @@ const anonymous = new Skip('the request has no credentials, and needs none')
 export const firewall = listener('kernel.request', 'firewall', async (app) => {
   const { security } = app.hindsight
   if (security === undefined) return 'not configured'
-  const { enforce, recognize } = await import('../lib/full/security/guard.js')
-  const { loginForm, loginRoutes } = await import('../lib/full/security/login.js')
+  const { enforce, recognize } = await import('../lib/security/guard.js')
+  const { loginForm, loginRoutes } = await import('../lib/security/login.js')
   app.decorateRequest('user', { getter (this: FastifyRequest) { return userOf(this) } } as never)
   app.decorateRequest('isGranted', async function isGranted (this: FastifyRequest, attribute, subject) {
     return await securityContextOf(this)?.isGranted(attribute, subject, 'request.isGranted') ?? false

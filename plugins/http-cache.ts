@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
-import { secondsOf, type Duration } from '../lib/duration.js'
-import { isRetrieval } from '../lib/http/requests.js'
-import { addVary, isPrivate } from '../lib/http/responses.js'
-import { Answer, listener, notConfigured, ofDiagnosticHandler, setIfAbsent, Skip } from '../lib/full/listener.js'
-import { hasSession } from '../lib/full/security/login-session.js'
-import { servicesOf, stateOf } from '../lib/lifecycle/state.js'
-import type { CacheAttribute } from '../lib/options.js'
+import { secondsOf, type Duration } from '../packages/hindsight/src/duration.js'
+import { isRetrieval } from '../packages/hindsight/src/http/requests.js'
+import { addVary, isPrivate } from '../packages/hindsight/src/http/responses.js'
+import { Answer, listener, notConfigured, ofDiagnosticHandler, setIfAbsent, Skip } from '../lib/listener.js'
+import { hasSession } from '../lib/security/login-session.js'
+import { servicesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import type { CacheAttribute } from '../packages/hindsight/src/options.js'
 
 /** How the preconditions of a request were evaluated; the profile shows it. */
 interface CacheRecord {
@@ -20,7 +20,7 @@ interface CacheRecord {
   private: string | null
 }
 
-declare module '../lib/lifecycle/state.js' {
+declare module '../packages/hindsight/src/lifecycle/state.js' {
   interface RequestState {
     /** How the preconditions of the request were evaluated. */
     cache?: CacheRecord

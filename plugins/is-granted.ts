@@ -1,8 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { listener } from '../lib/full/listener.js'
-import type { IsGrantedAttribute } from '../lib/full/attributes.js'
-import { paramsOf } from '../lib/full/param-conversion.js'
-import { routeCheck } from '../lib/full/security/route-check.js'
+import { listener } from '../lib/listener.js'
+import type { IsGrantedAttribute } from '../lib/attributes.js'
+import { paramsOf } from '../lib/param-conversion.js'
+import { routeCheck } from '../lib/security/route-check.js'
 
 /** Refuses requests to which the voters do not grant what the route requires. */
 export const isGranted = listener('kernel.controller_arguments', 'is-granted', (app) =>

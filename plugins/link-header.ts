@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import { addLink, serializeLink, type LinkAttributes } from '../lib/full/link.js'
-import { listener, Skip, notConfigured } from '../lib/full/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
-import { headerValues } from '../lib/http/responses.js'
-import { routeName } from '../lib/routing/route-table.js'
+import { addLink, serializeLink, type LinkAttributes } from '../lib/link.js'
+import { listener, Skip, notConfigured } from '../lib/listener.js'
+import { routeConfigOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import { headerValues } from '../packages/hindsight/src/http/responses.js'
+import { routeName } from '../packages/hindsight/src/routing/route-table.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

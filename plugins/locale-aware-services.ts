@@ -1,7 +1,7 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
-import { listenerPair, Skip } from '../lib/full/listener.js'
-import { afterBody } from '../lib/http/responses.js'
-import { stateOf } from '../lib/lifecycle/state.js'
+import { listenerPair, Skip } from '../lib/listener.js'
+import { afterBody } from '../packages/hindsight/src/http/responses.js'
+import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 
 declare module 'fastify' {
   /** The application's locale-aware services: it merges its own names and types into this interface. */
@@ -12,7 +12,7 @@ declare module 'fastify' {
   }
 }
 
-declare module '../lib/lifecycle/state.js' {
+declare module '../packages/hindsight/src/lifecycle/state.js' {
   interface RequestState {
     /** The services for a locale that is not among the enabled ones. */
     localeServices?: object | undefined

@@ -1,12 +1,12 @@
 import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
-import { attempt } from '../lib/call.js'
-import { listener, Skip, notConfigured } from '../lib/full/listener.js'
-import { afterBody } from '../lib/http/responses.js'
-import { recordingOf, routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
-import { notFound } from '../lib/routing/no-match.js'
+import { attempt } from '../packages/hindsight/src/call.js'
+import { listener, Skip, notConfigured } from '../lib/listener.js'
+import { afterBody } from '../packages/hindsight/src/http/responses.js'
+import { recordingOf, routeConfigOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import { notFound } from '../packages/hindsight/src/routing/no-match.js'
 
-declare module '../lib/lifecycle/state.js' {
+declare module '../packages/hindsight/src/lifecycle/state.js' {
   interface RequestState {
     /** The locale, as a BCP 47 tag. */
     locale?: string

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { listener } from '../lib/full/listener.js'
+import { listener } from '../lib/listener.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,8 +13,8 @@ declare module 'fastify' {
 /** Decorates requests with the URL that logs their user out. */
 export const logoutUrl = listener('kernel.request', 'logout-url', async (app) => {
   if (app.hindsight.security === undefined) return 'not configured'
-  const { locationOf } = await import('../lib/full/security/guard.js')
-  const { logoutPathOf } = await import('../lib/full/security/login.js')
+  const { locationOf } = await import('../lib/security/guard.js')
+  const { logoutPathOf } = await import('../lib/security/login.js')
   app.decorateRequest('logoutPath', function logoutPath (this: FastifyRequest) {
     return logoutPathOf(this)
   })

@@ -1,6 +1,6 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
-import { explainNoMatch } from '../lib/routing/no-match.js'
+import { explainNoMatch } from '../packages/hindsight/src/routing/no-match.js'
 
 /** Sets the not-found handler of `full` mode. Throws where the application has set one before. */
 export const notFoundHandler = fp(async function notFoundHandler (app: FastifyInstance) {

@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
-import { badRequest } from '../lib/http/http-errors.js'
-import { addLink } from '../lib/full/link.js'
-import { pathnameOf, targetOf } from '../lib/http/requests.js'
-import { listener, notConfigured } from '../lib/full/listener.js'
-import { recordingOf, routeConfigOf, servicesOf, stateOf } from '../lib/lifecycle/state.js'
-import type { PaginationSettings, RoutePagination } from '../lib/options.js'
-import { checkAttributes } from '../lib/check-options.js'
-import { routeName } from '../lib/routing/route-table.js'
-import { html } from '../lib/view/text.js'
+import { badRequest } from '../packages/hindsight/src/http/http-errors.js'
+import { addLink } from '../lib/link.js'
+import { pathnameOf, targetOf } from '../packages/hindsight/src/http/requests.js'
+import { listener, notConfigured } from '../lib/listener.js'
+import { recordingOf, routeConfigOf, servicesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import type { PaginationSettings, RoutePagination } from '../packages/hindsight/src/options.js'
+import { checkAttributes } from '../packages/hindsight/src/check-options.js'
+import { routeName } from '../packages/hindsight/src/routing/route-table.js'
+import { html } from '../packages/hindsight/src/view/text.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -18,7 +18,7 @@ declare module 'fastify' {
   }
 }
 
-declare module '../lib/lifecycle/state.js' {
+declare module '../packages/hindsight/src/lifecycle/state.js' {
   interface RequestState {
     /** The page that the query names. */
     pagination?: Pagination | null

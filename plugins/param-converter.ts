@@ -1,12 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { NotFoundError, ParamConversionError } from '../lib/http/http-errors.js'
-import { listener, notConfigured, ofDiagnosticHandler } from '../lib/full/listener.js'
-import { attributesOf, stateOf } from '../lib/lifecycle/state.js'
-import type { RouteAttributes } from '../lib/options.js'
-import { checkConverters, paramConversions, type ParamConversion } from '../lib/full/param-conversion.js'
-import { routeName } from '../lib/routing/route-table.js'
+import { NotFoundError, ParamConversionError } from '../packages/hindsight/src/http/http-errors.js'
+import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
+import { attributesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import type { RouteAttributes } from '../packages/hindsight/src/options.js'
+import { checkConverters, paramConversions, type ParamConversion } from '../lib/param-conversion.js'
+import { routeName } from '../packages/hindsight/src/routing/route-table.js'
 
-declare module '../lib/lifecycle/state.js' {
+declare module '../packages/hindsight/src/lifecycle/state.js' {
   interface RequestState {
     /** The path parameters as they were sent, where a converter has replaced them. */
     sentParams?: Record<string, unknown>

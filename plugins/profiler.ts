@@ -1,4 +1,4 @@
-import { listener, Skip } from '../lib/full/listener.js'
+import { listener, Skip } from '../lib/listener.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,4 +1,4 @@
-import { listener, setIfAbsent } from '../lib/full/listener.js'
+import { listener, setIfAbsent } from '../lib/listener.js'
 
 const DEFAULT = ['no-referrer', 'strict-origin-when-cross-origin']
 

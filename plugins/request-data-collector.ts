@@ -1,4 +1,4 @@
-import { listener, whenRecorded } from '../lib/full/listener.js'
+import { listener, whenRecorded } from '../lib/listener.js'
 
 /** Records the request: method, URL, headers, query, cookies, body, attributes, and whether the session was used. */
 export const requestDataCollector =

@@ -1,6 +1,6 @@
-import { framingProblem, isLast } from '../lib/full/malformed.js'
-import { messageState } from '../lib/http/requests.js'
-import { listener } from '../lib/full/listener.js'
+import { framingProblem, isLast } from '../packages/hindsight/src/http/malformed.js'
+import { messageState } from '../packages/hindsight/src/http/requests.js'
+import { listener } from '../lib/listener.js'
 
 /** Rejects messages that are malformed: host, forwarding headers, version, end, method override or URL. */
 export const requestValidation = listener('kernel.request', 'request-validation', (app) => (request, reply) => {

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addVary, isRedirect } from '../lib/http/responses.js'
-import { listener } from '../lib/full/listener.js'
-import { routeConfigOf, stateOf } from '../lib/lifecycle/state.js'
+import { addVary, isRedirect } from '../packages/hindsight/src/http/responses.js'
+import { listener } from '../lib/listener.js'
+import { routeConfigOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 
-declare module '../lib/lifecycle/state.js' {
+declare module '../packages/hindsight/src/lifecycle/state.js' {
   interface RequestState {
     /** Whether `Cache-Control` has the default for responses without one. */
     defaultCacheControl?: boolean

@@ -1,4 +1,4 @@
-import { listener, setIfAbsent } from '../lib/full/listener.js'
+import { listener, setIfAbsent } from '../lib/listener.js'
 
 /** Sets `X-Robots-Tag`, so that search engines do not index the service. */
 export const robots = listener('kernel.response', 'robots', (app, { noIndex = app.hindsight.debug }) => {

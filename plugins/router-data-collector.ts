@@ -1,4 +1,4 @@
-import { listener, whenRecorded } from '../lib/full/listener.js'
+import { listener, whenRecorded } from '../lib/listener.js'
 
 /** Records the route, its parameters and where it was declared; and of the other routes why they did not match. */
 export const routerDataCollector =

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { Answer, listener, Skip } from '../lib/full/listener.js'
-import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../lib/lifecycle/state.js'
-import type {} from '../lib/logs/log-record.js'
-import { explainInsecure, explainNoMatch, notFound, type NoMatch } from '../lib/routing/no-match.js'
-import { routeMatchOf } from '../lib/routing/route-table.js'
-import { redirectPage } from '../lib/view/text.js'
+import { Answer, listener, Skip } from '../lib/listener.js'
+import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../packages/hindsight/src/lifecycle/state.js'
+import type {} from '../packages/hindsight/src/logs/log-record.js'
+import { explainInsecure, explainNoMatch, notFound, type NoMatch } from '../packages/hindsight/src/routing/no-match.js'
+import { routeMatchOf } from '../packages/hindsight/src/routing/route-table.js'
+import { redirectPage } from '../packages/hindsight/src/view/text.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

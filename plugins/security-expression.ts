@@ -1,7 +1,7 @@
-import { listener } from '../lib/full/listener.js'
-import { servicesOf } from '../lib/lifecycle/state.js'
-import { userOf } from '../lib/full/security/context.js'
-import { routeCheck, type Check } from '../lib/full/security/route-check.js'
+import { listener } from '../lib/listener.js'
+import { servicesOf } from '../packages/hindsight/src/lifecycle/state.js'
+import { userOf } from '../lib/security/context.js'
+import { routeCheck, type Check } from '../lib/security/route-check.js'
 
 /** Refuses requests for which the expression of the route is not true. */
 export const securityExpression = listener('kernel.controller_arguments', 'security-expression', (app) =>

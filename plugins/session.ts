@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isPrivate } from '../lib/http/responses.js'
-import { listenerPair, Skip, type HookResult } from '../lib/full/listener.js'
-import { hasSession } from '../lib/full/security/login-session.js'
-import { stateOf } from '../lib/lifecycle/state.js'
-import { openSessions } from '../lib/full/session/sessions.js'
+import { isPrivate } from '../packages/hindsight/src/http/responses.js'
+import { listenerPair, Skip, type HookResult } from '../lib/listener.js'
+import { hasSession } from '../lib/security/login-session.js'
+import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import { openSessions } from '../lib/session/sessions.js'
 
 const PRIVATE = 'max-age=0, must-revalidate, private'
 const noCookies = new Skip('the request has no cookies')

@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { listener, notConfigured, ofDiagnosticHandler } from '../lib/full/listener.js'
-import { stateOf } from '../lib/lifecycle/state.js'
-import { round } from '../lib/parts/collect.js'
-import { routeName } from '../lib/routing/route-table.js'
+import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
+import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
+import { round } from '../packages/hindsight/src/parts/collect.js'
+import { routeName } from '../packages/hindsight/src/routing/route-table.js'
 
 type Render = (template: string, data: object) => Promise<unknown>
 

@@ -1,4 +1,4 @@
-import { listener, setOnDocument } from '../lib/full/listener.js'
+import { listener, setOnDocument } from '../lib/listener.js'
 
 /** Sets `X-XSS-Protection`, which disables the auditor of old browsers. */
 export const xssProtection = listener('kernel.response', 'xss-protection', (_app, { xssProtection: value = '0' }) =>

@@ -4,9 +4,9 @@ import { Script } from 'node:vm'
 import t from 'tap'
 import { parse } from 'yaml'
 import { readEnvironment } from '../app/environment.js'
-import { testdir } from './support/folder.js'
-import { environmentNames } from './support/environment-names.js'
-import { pageProblems } from './support/snippets.js'
+import { testdir } from '../packages/hindsight/test/support/folder.js'
+import { environmentNames } from '../packages/hindsight/test/support/environment-names.js'
+import { pageProblems } from '../packages/hindsight/test/support/snippets.js'
 
 interface Service {
   build?: string | { context: string, target: string }

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { lifecycle } from '../app/lifecycle.js'
-import { HOOK_OF_STAGE, type Stage } from '../lib/lifecycle/events.js'
-import type { Outcome } from '../lib/lifecycle/events.js'
-import type { Profile } from '../lib/store/profile.js'
-import { build, listen, profileOf, ran, raw, type BuildOptions } from './support/app.js'
+import { HOOK_OF_STAGE, type Stage } from '../packages/hindsight/src/lifecycle/events.js'
+import type { Outcome } from '../packages/hindsight/src/lifecycle/events.js'
+import type { Profile } from '../packages/hindsight/src/store/profile.js'
+import { build, listen, profileOf, ran, raw, type BuildOptions } from '../packages/hindsight/test/support/app.js'
 
 const STAGES = Object.keys(HOOK_OF_STAGE) as Stage[]
 

@@ -1,9 +1,9 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { hindsight } from '../../app/hindsight.js'
-import { observe } from '../../app/queries.js'
-import type { HindsightOptions } from '../../lib/options.js'
-import { boundConnections, serverOptions } from '../../app/server-options.js'
+import { hindsight } from '../../packages/hindsight/src/hindsight.js'
+import { observe } from '../../packages/hindsight/src/queries.js'
+import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import { boundConnections, serverOptions } from '../../packages/hindsight/src/server-options.js'
 import { hello, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
 
 const FEATURES = { debug: false, cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions

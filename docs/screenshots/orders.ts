@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import { DatabaseSync } from '@photostructure/sqlite'
 import type { FastifyInstance } from 'fastify'
-import { observe } from '../../lib/queries/observe.js'
+import { observe } from '../../packages/hindsight/src/queries/observe.js'
 
 interface Order { id: string, total: string }
 

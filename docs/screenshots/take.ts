@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net'
 import Fastify from 'fastify'
 import { chromium, type Page } from 'playwright-core'
 import application, { options } from '../../app/app.js'
-import { freePort } from '../../test/support/ports.js'
-import { project, startShop, stepsOf } from '../../test/support/tutorial.js'
+import { freePort } from '../../packages/hindsight/test/support/ports.js'
+import { project, startShop, stepsOf } from '../../packages/hindsight/test/support/tutorial.js'
 
 // The pictures of the README and the docs, taken from the program itself: `npm run screenshots`.
 const here = dirname(fileURLToPath(import.meta.url))

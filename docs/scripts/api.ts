@@ -3,12 +3,12 @@ import ts from 'typescript'
 
 const ROOT = join(import.meta.dirname, '../..')
 const ENTRIES = {
-  'fastify-hindsight': 'app/index.ts',
-  'fastify-hindsight/nest': 'app/nest.ts',
-  'fastify-hindsight/queries': 'app/queries.ts',
-  'fastify-hindsight/server-options': 'app/server-options.ts',
-  'fastify-hindsight/storage': 'app/storage.ts',
-  'fastify-hindsight/storage-contract': 'test/contract/storage-contract.ts'
+  'fastify-hindsight': 'packages/hindsight/src/index.ts',
+  'fastify-hindsight/nest': 'packages/hindsight/src/nest.ts',
+  'fastify-hindsight/queries': 'packages/hindsight/src/queries.ts',
+  'fastify-hindsight/server-options': 'packages/hindsight/src/server-options.ts',
+  'fastify-hindsight/storage': 'packages/hindsight/src/storage.ts',
+  'fastify-hindsight/storage-contract': 'packages/hindsight/src/storage-contract.ts'
 }
 
 /** The page of what the package exports, as Markdown: names, kinds, and the first sentences of their comments. */

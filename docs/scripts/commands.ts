@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { COMMANDS, execute } from '../../cli/run.js'
+import { COMMANDS, execute } from '../../packages/hindsight/src/cli/run.js'
 
 /** The page of the command line, as Markdown: the help of each command. */
 export async function commandsPage (): Promise<string> {

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import Fastify, { type FastifyInstance } from 'fastify'
 import ts from 'typescript'
-import { OPTIONS } from '../../lib/check-options.js'
-import { hindsight } from '../../app/hindsight.js'
+import { OPTIONS } from '../../packages/hindsight/src/check-options.js'
+import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { lifecycle } from '../../app/lifecycle.js'
-import type { HindsightOptions } from '../../lib/options.js'
-import { HOOK_OF_STAGE, type Stage } from '../../lib/lifecycle/events.js'
+import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import { HOOK_OF_STAGE, type Stage } from '../../packages/hindsight/src/lifecycle/events.js'
 
 /** The page of the listeners, as Markdown: their order is that of `app/lifecycle.ts`. */
 export function eventsPage (): string {

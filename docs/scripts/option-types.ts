@@ -1,6 +1,6 @@
 import {
   OPTIONS, PROCESS_OPTIONS, ROUTE_ATTRIBUTES, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
-} from '../../lib/check-options.js'
+} from '../../packages/hindsight/src/check-options.js'
 
 /** The interfaces that options contain, and that applications implement. */
 const IMPORTS = `

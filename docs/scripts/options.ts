@@ -1,4 +1,4 @@
-import { OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas } from '../../lib/check-options.js'
+import { OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas } from '../../packages/hindsight/src/check-options.js'
 
 /** The page of all options, as Markdown. */
 export function optionsPage (): string {

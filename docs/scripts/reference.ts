@@ -20,7 +20,7 @@ export const GENERATED: Readonly<Record<string, () => string | Promise<string>>>
   'docs/reference/options.md': optionsPage,
   'docs/reference/profile.md': profilePage,
   'docs/reference/routes.md': routesPage,
-  'lib/options.ts': optionTypes
+  'packages/hindsight/src/options.ts': optionTypes
 }
 
 /** The text of a generated file. */

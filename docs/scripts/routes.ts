@@ -1,5 +1,5 @@
 import Fastify, { type FastifyInstance } from 'fastify'
-import { hindsight } from '../../app/hindsight.js'
+import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 
 /** What each route answers, by its name. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
-import type { HindsightOptions } from '../../lib/options.js'
-import { build, raw, listen, refusal } from '../support/app.js'
-import { endLimits } from '../support/timers.js'
+import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import { build, raw, listen, refusal } from '../../packages/hindsight/test/support/app.js'
+import { endLimits } from '../../packages/hindsight/test/support/timers.js'
 
 async function health (app: FastifyInstance, url: string, headers = {}): Promise<[status: number, body: string]> {
   const { statusCode, body } = await app.inject({ url, headers })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { lifecycle } from '../../app/lifecycle.js'
-import { build, profileOf } from '../support/app.js'
+import { build, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 // What a route may declare is known only when a route has matched.
 const BY_ROUTE = new Set([

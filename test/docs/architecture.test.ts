@@ -3,8 +3,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
-import { testdir } from '../support/folder.js'
-import { ROOT, runSnippet, snippetsOf } from '../support/snippets.js'
+import { testdir } from '../../packages/hindsight/test/support/folder.js'
+import { ROOT, runSnippet, snippetsOf } from '../../packages/hindsight/test/support/snippets.js'
 
 const PAGE = 'docs/architecture.md'
 /** Where a file of `src/` or `lib/` may be until the package has moved to its folder. */

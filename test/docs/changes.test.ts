@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { REMOVED } from '../../lib/check-options.js'
-import { CACHING, DEBUG_HEADERS, LENGTH, OF_A_PAGE, VALIDATORS } from '../observe/differences.js'
-import { ROOT } from '../support/snippets.js'
+import { REMOVED } from '../../packages/hindsight/src/check-options.js'
+import { CACHING, DEBUG_HEADERS, LENGTH, OF_A_PAGE, VALIDATORS } from '../../packages/hindsight/test/observe/differences.js'
+import { ROOT } from '../../packages/hindsight/test/support/snippets.js'
 
 const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8')
 

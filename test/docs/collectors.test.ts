@@ -1,11 +1,11 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
-import { hindsight } from '../../app/hindsight.js'
-import type { Collector, Part } from '../../lib/parts/part.js'
-import { countOf, labelOf, renderPanel } from '../../lib/parts/read.js'
-import { testdir } from '../support/folder.js'
-import { newest } from '../support/app.js'
-import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
+import { hindsight } from '../../packages/hindsight/src/hindsight.js'
+import type { Collector, Part } from '../../packages/hindsight/src/parts/part.js'
+import { countOf, labelOf, renderPanel } from '../../packages/hindsight/src/parts/read.js'
+import { testdir } from '../../packages/hindsight/test/support/folder.js'
+import { newest } from '../../packages/hindsight/test/support/app.js'
+import { ROOT, runSnippet, snippetsOf, type Snippet } from '../../packages/hindsight/test/support/snippets.js'
 
 t.test('the example of docs/how-to/collectors.md runs as it stands', async t => {
   const [snippet] = snippetsOf('docs/how-to/collectors.md').filter(({ language }) => language === 'js')

@@ -1,16 +1,16 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { execute } from '../../cli/run.js'
-import { openStorage } from '../../lib/store/open.js'
-import { recordOf } from '../../lib/store/summary.js'
-import { failure, profile } from '../lib/parts/fixture.js'
-import { requested } from '../lib/reading/formats/stored.js'
-import { testdir } from '../support/folder.js'
-import { build, listen } from '../support/app.js'
-import { snippetsOf } from '../support/snippets.js'
+import { execute } from '../../packages/hindsight/src/cli/run.js'
+import { openStorage } from '../../packages/hindsight/src/store/open.js'
+import { recordOf } from '../../packages/hindsight/src/store/summary.js'
+import { failure, profile } from '../../packages/hindsight/test/parts/fixture.js'
+import { requested } from '../../packages/hindsight/test/reading/formats/stored.js'
+import { testdir } from '../../packages/hindsight/test/support/folder.js'
+import { build, listen } from '../../packages/hindsight/test/support/app.js'
+import { snippetsOf } from '../../packages/hindsight/test/support/snippets.js'
 
 const commands = snippetsOf('docs/how-to/compare.md').filter(({ language }) => language === 'sh').flatMap(({ code }) => code.trim().split('\n'))
-  // test/slow/lib/reading/formats/formats.source.test.ts runs the test that a command writes.
+  // packages/hindsight/test/slow/reading/formats/formats.source.test.ts runs the test that a command writes.
   .filter((command) => !command.startsWith('node '))
 const route = { name: 'home', pattern: '/', params: {}, methods: ['GET'] }
 const stored = [

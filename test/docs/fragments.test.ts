@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { testdir } from '../support/folder.js'
-import { build, inMemory, profileOf } from '../support/app.js'
-import { ROOT, runSnippet, snippetsOf } from '../support/snippets.js'
+import { testdir } from '../../packages/hindsight/test/support/folder.js'
+import { build, inMemory, profileOf } from '../../packages/hindsight/test/support/app.js'
+import { ROOT, runSnippet, snippetsOf } from '../../packages/hindsight/test/support/snippets.js'
 import { fragmentsOf } from './fragments.js'
 
 const JSON_ONLY = { accept: 'application/json' }

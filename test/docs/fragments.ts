@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { snippetsOf, type Snippet } from '../support/snippets.js'
+import { snippetsOf, type Snippet } from '../../packages/hindsight/test/support/snippets.js'
 
 // What the pieces of a page leave out as the reader has it: it is inserted before each, when it is compiled and when it runs.
 const ARTICLE = `import { Article } from '${join(import.meta.dirname, 'article.js')}'

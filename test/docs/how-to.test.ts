@@ -5,9 +5,9 @@ import type { FastifyInstance } from 'fastify'
 import type { NestFastifyApplication } from '@nestjs/platform-fastify'
 import t from 'tap'
 import ts from 'typescript'
-import { testdir } from '../support/folder.js'
-import { build, profileOf } from '../support/app.js'
-import { ROOT, runSnippet, snippetsOf, type Snippet } from '../support/snippets.js'
+import { testdir } from '../../packages/hindsight/test/support/folder.js'
+import { build, profileOf } from '../../packages/hindsight/test/support/app.js'
+import { ROOT, runSnippet, snippetsOf, type Snippet } from '../../packages/hindsight/test/support/snippets.js'
 
 const folder = testdir(t)
 process.chdir(folder)

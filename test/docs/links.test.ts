@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import t from 'tap'
-import { ROOT } from '../support/snippets.js'
+import { ROOT } from '../../packages/hindsight/test/support/snippets.js'
 
 const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...[
   'docs', 'examples', 'packaging'

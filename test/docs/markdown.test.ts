@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { execute } from '../../cli/run.js'
-import { testdir } from '../support/folder.js'
-import { build, profileOf } from '../support/app.js'
+import { execute } from '../../packages/hindsight/src/cli/run.js'
+import { testdir } from '../../packages/hindsight/test/support/folder.js'
+import { build, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 const PAGE = readFileSync(join(import.meta.dirname, '../../docs/how-to/markdown.md'), 'utf8')
 

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { fixture, type Configuration } from '../fixtures/service/application.js'
-import { listen, profileOf, raw, type RawResponse } from '../support/app.js'
+import { listen, profileOf, raw, type RawResponse } from '../../packages/hindsight/test/support/app.js'
 import { comparable, onTheWire, recordedExpectation, withoutNonces, type Case, type Expectation, type RecordedCase } from './case.js'
 import { rules } from './rules.js'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, profileOf } from '../support/app.js'
+import { build, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 t.test('each response writes the tag of a file once', async t => {
   const seen: Array<{ useAsset: (url: string) => boolean }> = []

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { build, eventOf, profileOf, refusal } from '../support/app.js'
-import type { HindsightOptions } from '../../lib/options.js'
+import { build, eventOf, profileOf, refusal } from '../../packages/hindsight/test/support/app.js'
+import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
 
 t.test('rules by path decide which origins may frame a page', async t => {
   const rules: HindsightOptions = {

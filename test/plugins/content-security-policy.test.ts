@@ -2,7 +2,7 @@ import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 import t from 'tap'
 import { DEFAULT_DIRECTIVES } from '../../plugins/content-security-policy.js'
-import { build, eventOf, profileOf, refusal } from '../support/app.js'
+import { build, eventOf, profileOf, refusal } from '../../packages/hindsight/test/support/app.js'
 
 const DEFAULT = "default-src 'self';base-uri 'self';form-action 'self';frame-ancestors 'none';img-src 'self' data:;object-src 'none';script-src " +
   "'self';style-src 'self'"

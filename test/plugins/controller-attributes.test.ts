@@ -1,8 +1,8 @@
 import t from 'tap'
 import Fastify from 'fastify'
-import { hindsight } from '../../app/hindsight.js'
-import type { RouteAttributes } from '../../lib/options.js'
-import { build, profileOf } from '../support/app.js'
+import { hindsight } from '../../packages/hindsight/src/hindsight.js'
+import type { RouteAttributes } from '../../packages/hindsight/src/options.js'
+import { build, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 /** What JavaScript users may write, and what the start says to it. */
 const mistakes: Array<[config: Record<string, unknown>, message: string]> = [

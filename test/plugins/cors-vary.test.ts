@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf } from '../support/app.js'
+import { build, eventOf, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 t.test('cacheable responses vary by origin on paths with CORS', async t => {
   const app = await build(t, { cors: [{ path: '/api', origin: ['https://a.test'] }] }, app => {

@@ -1,6 +1,6 @@
 import t from 'tap'
-import type { CorsRule } from '../../lib/options.js'
-import { build, eventOf, listen, profileOf, rawText as raw, headerOf, statusOf } from '../support/app.js'
+import type { CorsRule } from '../../packages/hindsight/src/options.js'
+import { build, eventOf, listen, profileOf, rawText as raw, headerOf, statusOf } from '../../packages/hindsight/test/support/app.js'
 import type { FastifyInstance } from 'fastify'
 
 const ORIGIN = 'https://a.test'

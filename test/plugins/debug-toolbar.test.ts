@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { toolbarAssets } from '../../lib/reading/pages/layout.js'
-import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
-import { parseHtml } from '../support/parse-html.js'
+import { toolbarAssets } from '../../packages/hindsight/src/reading/pages/layout.js'
+import { build, listen, profileOf, raw, type BuildOptions } from '../../packages/hindsight/test/support/app.js'
+import { parseHtml } from '../../packages/hindsight/test/support/parse-html.js'
 
 const HTML = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Ü</title></head><body><p>Ü</p></body></html>\n'
 const BAR = /<hindsight-toolbar>.*<\/hindsight-toolbar>/s

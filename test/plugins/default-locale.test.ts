@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf, refusal } from '../support/app.js'
+import { build, eventOf, profileOf, refusal } from '../../packages/hindsight/test/support/app.js'
 
 t.test('a request has the configured locale', async t => {
   for (const [options, expected] of [[{}, 'en'], [{ defaultLocale: 'de' }, 'de'], [{ defaultLocale: 'pt-BR' }, 'pt-BR']] as const) {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf } from '../support/app.js'
+import { build, eventOf, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 const OWN = new RegExp("^default-src 'none'; style-src 'nonce-([^']+)'; script-src 'nonce-([^']+)'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'$")

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, listen, rawText as raw, statusOf } from '../support/app.js'
+import { build, listen, rawText as raw, statusOf } from '../../packages/hindsight/test/support/app.js'
 
 // Made at run time, as the page shows the source.
 const SECRETS = [1, 2, 3, 4].map((n) => `hunter${n}`)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf } from '../support/app.js'
+import { build, eventOf, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 t.test('the listener flattens a raised error, and is skipped without one', async t => {
   const app = await build(t, {}, app => {

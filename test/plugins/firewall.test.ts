@@ -2,9 +2,9 @@ import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { SecuritySettings } from '../../lib/options.js'
-import { AuthenticationError } from '../../lib/full/security/errors.js'
-import { basic, build, HTML, profileOf, recordOf, refusal, TOKEN, users } from '../lib/full/security/support.js'
+import type { SecuritySettings } from '../../packages/hindsight/src/options.js'
+import { AuthenticationError } from '../../lib/security/errors.js'
+import { basic, build, HTML, profileOf, recordOf, refusal, TOKEN, users } from '../lib/security/support.js'
 
 const settings: SecuritySettings = {
   providers: { people: users },
@@ -127,7 +127,7 @@ t.test('access is the same over a socket', async t => {
 t.test('a router that ignores case and slashes does not bypass a rule', async t => {
   const lax = { routerOptions: { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true } }
   const { default: Fastify } = await import('fastify')
-  const { hindsight } = await import('../../app/hindsight.js')
+  const { hindsight } = await import('../../packages/hindsight/src/hindsight.js')
   const app = Fastify(lax)
   t.teardown(() => app.close())
   await app.register(hindsight, {
@@ -516,7 +516,7 @@ t.test('invalid options stop the start', async t => {
 
 t.test('a second decorator `request.user` stops the start', async t => {
   const { default: Fastify } = await import('fastify')
-  const { hindsight } = await import('../../app/hindsight.js')
+  const { hindsight } = await import('../../packages/hindsight/src/hindsight.js')
   const app = Fastify()
   t.teardown(() => app.close().catch(() => {}))
   app.decorateRequest('user', null as never)

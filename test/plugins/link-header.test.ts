@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
+import { build, listen, profileOf, raw, type BuildOptions } from '../../packages/hindsight/test/support/app.js'
 
 const links = [
   { rel: 'preload', href: '/app.css', attributes: { as: 'style' } },

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { build, listen, profileOf, raw, type BuildOptions } from '../support/app.js'
+import { build, listen, profileOf, raw, type BuildOptions } from '../../packages/hindsight/test/support/app.js'
 
 interface Words { hello: string }
 

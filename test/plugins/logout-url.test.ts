@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, profileOf, users } from '../lib/full/security/support.js'
+import { build, profileOf, users } from '../lib/security/support.js'
 
 t.test('the URL is that of the matching firewall, also behind a trusted proxy', async t => {
   const app = await build(t, {

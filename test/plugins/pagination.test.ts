@@ -2,9 +2,9 @@ import t, { type Test } from 'tap'
 import { JSDOM } from 'jsdom'
 import LinkHeader from 'http-link-header'
 import type { FastifyInstance } from 'fastify'
-import type { PaginationSettings, RoutePagination } from '../../lib/options.js'
+import type { PaginationSettings, RoutePagination } from '../../packages/hindsight/src/options.js'
 
-import { build, listen, profileOf, raw } from '../support/app.js'
+import { build, listen, profileOf, raw } from '../../packages/hindsight/test/support/app.js'
 
 const articles: RoutePagination = { limit: 10, maxLimit: 50, sort: ['title', 'date'], defaultSort: 'date', direction: 'desc' }
 

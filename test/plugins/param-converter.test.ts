@@ -1,11 +1,11 @@
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { hindsight } from '../../app/hindsight.js'
-import { NotFoundError } from '../../lib/http/http-errors.js'
-import type { RouteAttributes } from '../../lib/options.js'
-import type { ConvertedParams } from '../../lib/full/attributes.js'
-import type { OwnConverters } from '../../lib/full/param-conversion.js'
-import { build, listen, profileOf } from '../support/app.js'
+import { hindsight } from '../../packages/hindsight/src/hindsight.js'
+import { NotFoundError } from '../../packages/hindsight/src/http/http-errors.js'
+import type { RouteAttributes } from '../../packages/hindsight/src/options.js'
+import type { ConvertedParams } from '../../lib/attributes.js'
+import type { OwnConverters } from '../../lib/param-conversion.js'
+import { build, listen, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 interface Article { id: number, title: string, password: string }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf } from '../support/app.js'
+import { build, eventOf, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 t.test('each request has a token, and the profile is found by it', async t => {
   const app = await build(t, {}, app => app.get('/:n', () => 'x'))

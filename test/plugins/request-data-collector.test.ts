@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import multipart from '@fastify/multipart'
 import t from 'tap'
-import { build, listen, profileOf, newest, rawText as raw } from '../support/app.js'
+import { build, listen, profileOf, newest, rawText as raw } from '../../packages/hindsight/test/support/app.js'
 
 interface Collected {
   method: string

@@ -1,9 +1,9 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
 import { readServerOptions } from '../../app/environment.js'
-import type { HindsightOptions } from '../../lib/options.js'
-import { messageOptions } from '../../lib/full/malformed.js'
-import { build, eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, refusal, statusOf } from '../support/app.js'
+import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import { messageOptions } from '../../packages/hindsight/src/http/malformed.js'
+import { build, eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, refusal, statusOf } from '../../packages/hindsight/test/support/app.js'
 
 /** The errors of a request, from its profile: an invalid host and an unknown client have no access to the details. */
 async function problem (app: FastifyInstance, request: InjectOptions): Promise<{ status: number, messages: string[], names: string[] }> {

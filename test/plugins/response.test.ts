@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import t from 'tap'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { build, get, headerOf, listen, profileOf, rawText as raw, statusOf } from '../support/app.js'
+import { build, get, headerOf, listen, profileOf, rawText as raw, statusOf } from '../../packages/hindsight/test/support/app.js'
 
 const CONTENT = ['content-type', 'content-length', 'content-encoding', 'content-language', 'content-range', 'transfer-encoding']
 const full = (reply: FastifyReply) => reply.type('text/html').header('content-language', 'de').header('etag', '"1"')

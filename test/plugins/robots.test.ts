@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf } from '../support/app.js'
+import { build, eventOf, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 t.test('responses have noindex in debug mode, or as configured', async t => {
   for (const [name, options, expected] of [

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, profileOf } from '../support/app.js'
+import { build, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 t.test('the profile has the route, its pattern, its parameters and its place', async t => {
   const app = await build(t, {}, async app => {

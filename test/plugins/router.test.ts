@@ -1,7 +1,7 @@
 import { METHODS } from 'node:http'
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, rawText as raw, statusOf } from '../support/app.js'
+import { build, eventOf, get, headerOf, listen, newest, problem, profileOf, rawText as raw, statusOf } from '../../packages/hindsight/test/support/app.js'
 
 function routes (app: FastifyInstance): void {
   app.get('/ok', () => 'ok')

@@ -5,8 +5,8 @@ import fastifyView from '@fastify/view'
 import { Eta } from 'eta'
 import Fastify, { type FastifyInstance } from 'fastify'
 import Handlebars from 'handlebars'
-import { hindsight } from '../../app/hindsight.js'
-import { build, listen, profileOf, type BuildOptions } from '../support/app.js'
+import { hindsight } from '../../packages/hindsight/src/hindsight.js'
+import { build, listen, profileOf, type BuildOptions } from '../../packages/hindsight/test/support/app.js'
 
 const VIEWS = join(import.meta.dirname, '../fixtures/views')
 const HTML = 'text/html; charset=utf-8'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { build, eventOf, profileOf, refusal } from '../support/app.js'
+import { build, eventOf, profileOf, refusal } from '../../packages/hindsight/test/support/app.js'
 
 t.test('the legacy auditor is off by default', async t => {
   for (const [name, options, expected] of [

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { freePort, takePort } from '../support/ports.js'
-import { PRELOAD } from '../support/process.js'
+import { freePort, takePort } from '../../packages/hindsight/test/support/ports.js'
+import { PRELOAD } from '../../packages/hindsight/test/support/process.js'
 
 t.setTimeout(600_000)
 

@@ -1,3 +1,3 @@
-import { runTogether } from '../support/together.js'
+import { runTogether } from '../../packages/hindsight/test/support/together.js'
 
 await runTogether(import.meta.filename)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { startCommand } from '../../support/process.js'
+import { startCommand } from '../../../packages/hindsight/test/support/process.js'
 
 const FULL = '/dev/full'
 

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { ROOT } from '../../support/snippets.js'
+import { ROOT } from '../../../packages/hindsight/test/support/snippets.js'
 
 interface Reached {
   statusCode: number

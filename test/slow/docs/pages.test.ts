@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { namedCommandProblems } from '../../support/shell.js'
-import { CHECKED, compiled, pieceProblems, ROOT, snippetsOf } from '../../support/snippets.js'
+import { namedCommandProblems } from '../../../packages/hindsight/test/support/shell.js'
+import { CHECKED, compiled, pieceProblems, ROOT, snippetsOf } from '../../../packages/hindsight/test/support/snippets.js'
 import { fragmentsOf } from '../../docs/fragments.js'
 
 const PAGES = ['README.md', ...['docs', 'examples', 'packaging'].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
@@ -12,7 +12,7 @@ const PAGES = ['README.md', ...['docs', 'examples', 'packaging'].flatMap((folder
 const COMPARED: Readonly<Record<string, string>> = {
   'docs/explanation/lifecycle.md': 'test/docs/guide.test.ts',
   'docs/how-to/add-a-listener.md': 'test/docs/guide.test.ts',
-  'docs/how-to/lifecycle-contract.md': 'test/cli/commands/lifecycle.test.ts',
+  'docs/how-to/lifecycle-contract.md': 'packages/hindsight/test/cli/commands/lifecycle.test.ts',
   'docs/how-to/opentelemetry.md': 'test/docs/opentelemetry.test.ts',
   'docs/how-to/production-failures.md': 'test/slow/docs/shown.test.ts',
   'docs/how-to/proxy.md': 'test/slow/docs/recipes.test.ts',

@@ -6,16 +6,16 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { storageContract } from '../../contract/storage-contract.js'
-import { MemoryStorage } from '../../../lib/store/memory.js'
-import { DEFAULT_DATA_DIR, openStorage, STORE_FILE } from '../../../lib/store/open.js'
-import { SCHEMA_VERSION } from '../../../lib/store/sqlite/database.js'
-import type { ProfileStorage } from '../../../lib/store/storage.js'
-import { recordOf } from '../../../lib/store/summary.js'
-import { failure, profile } from '../../lib/parts/fixture.js'
-import { testdir } from '../../support/folder.js'
-import { findPostgres, postgresServer } from '../../support/postgres.js'
-import { ROOT, runSnippet, snippetsOf, type Snippet } from '../../support/snippets.js'
+import { storageContract } from '../../../packages/hindsight/src/storage-contract.js'
+import { MemoryStorage } from '../../../packages/hindsight/src/store/memory.js'
+import { DEFAULT_DATA_DIR, openStorage, STORE_FILE } from '../../../packages/hindsight/src/store/open.js'
+import { SCHEMA_VERSION } from '../../../packages/hindsight/src/store/sqlite/database.js'
+import type { ProfileStorage } from '../../../packages/hindsight/src/store/storage.js'
+import { recordOf } from '../../../packages/hindsight/src/store/summary.js'
+import { failure, profile } from '../../../packages/hindsight/test/parts/fixture.js'
+import { testdir } from '../../../packages/hindsight/test/support/folder.js'
+import { findPostgres, postgresServer } from '../../../packages/hindsight/test/support/postgres.js'
+import { ROOT, runSnippet, snippetsOf, type Snippet } from '../../../packages/hindsight/test/support/snippets.js'
 
 type Database = InstanceType<typeof import('@photostructure/sqlite')['DatabaseSync']>
 
@@ -147,7 +147,7 @@ const { statusCode, body: page } = await app.inject('/_profiler/')
 await app.close()
 process.stdout.write(JSON.stringify({ body, statusCode, isReported: page.includes('1 profile of this process was lost') }))
 `)
-  const args = ['--import=tsx', `--import=${pathToFileURL(join(ROOT, 'app/register.ts')).href}`, 'app.mjs']
+  const args = ['--import=tsx', `--import=${pathToFileURL(join(ROOT, 'packages/hindsight/src/register.ts')).href}`, 'app.mjs']
   const { stdout } = await run(process.execPath, args, { cwd: folder, env: { ...process.env, DATA_DIR: join(folder, 'file/data') } })
   t.same(JSON.parse(stdout), { body: 'hello', statusCode: 503, isReported: true })
 })

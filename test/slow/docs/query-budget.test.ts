@@ -4,8 +4,8 @@ import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { snippetsOf } from '../../support/snippets.js'
-import { environment, project } from '../../support/tutorial.js'
+import { snippetsOf } from '../../../packages/hindsight/test/support/snippets.js'
+import { environment, project } from '../../../packages/hindsight/test/support/tutorial.js'
 
 // The application and the tests of docs/how-to/query-budget.md, with the packed package.
 t.setTimeout(300_000)

@@ -1,9 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { testdir } from '../../support/folder.js'
-import { build } from '../../support/app.js'
-import { postgresServer } from '../../support/postgres.js'
-import { runSnippet, snippetsOf, type Snippet } from '../../support/snippets.js'
+import { testdir } from '../../../packages/hindsight/test/support/folder.js'
+import { build } from '../../../packages/hindsight/test/support/app.js'
+import { postgresServer } from '../../../packages/hindsight/test/support/postgres.js'
+import { runSnippet, snippetsOf, type Snippet } from '../../../packages/hindsight/test/support/snippets.js'
 
 const PROXY = 'docs/how-to/proxy.md'
 const MACHINES = 'docs/how-to/several-machines.md'

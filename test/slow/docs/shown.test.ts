@@ -5,12 +5,12 @@ import { promisify } from 'node:util'
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import t, { type Test } from 'tap'
 import { options as serverOptions } from '../../../app/app.js'
-import { execute } from '../../../cli/run.js'
-import { hindsight } from '../../../app/hindsight.js'
-import { testdir } from '../../support/folder.js'
-import { build, listen, build as buildTested, profileOf } from '../../support/app.js'
-import { wordsOf } from '../../support/shell.js'
-import { snippetsOf, type Snippet } from '../../support/snippets.js'
+import { execute } from '../../../packages/hindsight/src/cli/run.js'
+import { hindsight } from '../../../packages/hindsight/src/hindsight.js'
+import { testdir } from '../../../packages/hindsight/test/support/folder.js'
+import { build, listen, build as buildTested, profileOf } from '../../../packages/hindsight/test/support/app.js'
+import { wordsOf } from '../../../packages/hindsight/test/support/shell.js'
+import { snippetsOf, type Snippet } from '../../../packages/hindsight/test/support/snippets.js'
 
 const shown = (page: string): Snippet => {
   const found = snippetsOf(page).find(({ language }) => language === '')

@@ -6,8 +6,8 @@ import fastifyStatic from '@fastify/static'
 import Fastify from 'fastify'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { chromium, CLOSING } from '../../support/browser.js'
-import { testdir } from '../../support/folder.js'
+import { chromium, CLOSING } from '../../../packages/hindsight/test/support/browser.js'
+import { testdir } from '../../../packages/hindsight/test/support/folder.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
 

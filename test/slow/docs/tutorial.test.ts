@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { freePort } from '../../support/ports.js'
-import { environment, project, QUERIES_TUTORIAL, startShop, stepsOf, TUTORIAL, type Step } from '../../support/tutorial.js'
+import { freePort } from '../../../packages/hindsight/test/support/ports.js'
+import { environment, project, QUERIES_TUTORIAL, startShop, stepsOf, TUTORIAL, type Step } from '../../../packages/hindsight/test/support/tutorial.js'
 
 // It follows docs/tutorial/find-a-bug.md and docs/tutorial/find-an-n-plus-1-query.md in an empty folder with the packed
 // package: files, commands and URLs, in order.

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import t, { type Test } from 'tap'
 import { options as serverOptions } from '../../../app/app.js'
-import { testdir } from '../../support/folder.js'
-import { listen, profileOf } from '../../support/app.js'
-import { chromium } from '../../support/browser.js'
+import { testdir } from '../../../packages/hindsight/test/support/folder.js'
+import { listen, profileOf } from '../../../packages/hindsight/test/support/app.js'
+import { chromium } from '../../../packages/hindsight/test/support/browser.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const SECRET = 'a secret of the tests, thirty-two characters and more'

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import type { Part } from '../../../lib/parts/part.js'
-import { countOf, labelOf, renderPanel } from '../../../lib/parts/read.js'
-import type { Profile } from '../../../lib/store/profile.js'
-import { testdir } from '../../support/folder.js'
-import { pageProblems } from '../../support/snippets.js'
-import { run, scriptCommand } from '../../support/process.js'
+import type { Part } from '../../../packages/hindsight/src/parts/part.js'
+import { countOf, labelOf, renderPanel } from '../../../packages/hindsight/src/parts/read.js'
+import type { Profile } from '../../../packages/hindsight/src/store/profile.js'
+import { testdir } from '../../../packages/hindsight/test/support/folder.js'
+import { pageProblems } from '../../../packages/hindsight/test/support/snippets.js'
+import { run, scriptCommand } from '../../../packages/hindsight/test/support/process.js'
 
 // The examples merge types of their own into Fastify's: each is a program of its own to the compiler.
 const { build } = await import(new URL('../../../examples/plugin-ts/app.ts', import.meta.url).href) as { build: (options: object) => Promise<FastifyInstance> }

@@ -2,8 +2,8 @@ import { Agent, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as soon, setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Profile } from '../../../lib/store/profile.js'
-import { build, SECRET } from '../../support/app.js'
+import type { Profile } from '../../../packages/hindsight/src/store/profile.js'
+import { build, SECRET } from '../../../packages/hindsight/test/support/app.js'
 
 declare module 'fastify' {
   interface Session {

@@ -4,10 +4,10 @@ import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync,
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SqliteStorage } from '../../../lib/store/sqlite.js'
-import { findLibrary } from '../../../lib/store/sqlite/availability.js'
-import { recordOf } from '../../../lib/store/summary.js'
-import { tokens } from '../../lib/parts/fixture.js'
+import { SqliteStorage } from '../../../packages/hindsight/src/store/sqlite.js'
+import { findLibrary } from '../../../packages/hindsight/src/store/sqlite/availability.js'
+import { recordOf } from '../../../packages/hindsight/src/store/summary.js'
+import { tokens } from '../../../packages/hindsight/test/parts/fixture.js'
 import { expected, STORED, type Order, type Outcome } from './damaged.js'
 
 /** What is done to the bytes of a store. */

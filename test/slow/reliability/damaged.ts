@@ -1,8 +1,8 @@
 import { closeSync, ftruncateSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { isDeepStrictEqual } from 'node:util'
-import { SqliteStorage } from '../../../lib/store/sqlite.js'
-import { recordOf } from '../../../lib/store/summary.js'
-import { profile, tokens } from '../../lib/parts/fixture.js'
+import { SqliteStorage } from '../../../packages/hindsight/src/store/sqlite.js'
+import { recordOf } from '../../../packages/hindsight/src/store/summary.js'
+import { profile, tokens } from '../../../packages/hindsight/test/parts/fixture.js'
 
 /** A damaged store that is to be used. */
 export interface Order {

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { findLibrary } from '../../../lib/store/sqlite/availability.js'
+import { findLibrary } from '../../../packages/hindsight/src/store/sqlite/availability.js'
 
 // Holds the write lock of a store until it is killed, like a process that a debugger has stopped.
 const [path = ''] = process.argv.slice(2)

@@ -1,5 +1,5 @@
 import Fastify from 'fastify'
-import { hindsight } from '../../../app/index.js'
+import { hindsight } from '../../../packages/hindsight/src/index.js'
 
 // An application with the plugin only: it is not closed when its process ends.
 const [dataDir = ''] = process.argv.slice(2)

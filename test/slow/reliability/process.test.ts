@@ -5,9 +5,9 @@ import { Agent, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { Profile } from '../../../lib/store/profile.js'
-import { openStorage } from '../../../lib/store/open.js'
-import { PRELOAD, run, SECRET, startCommand, type Command, type Environment, type Process } from '../../support/process.js'
+import type { Profile } from '../../../packages/hindsight/src/store/profile.js'
+import { openStorage } from '../../../packages/hindsight/src/store/open.js'
+import { PRELOAD, run, SECRET, startCommand, type Command, type Environment, type Process } from '../../../packages/hindsight/test/support/process.js'
 import { until } from './start.js'
 
 function folder (t: Test): string {

@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import application from '../../../app/app.js'
-import { serverOptions } from '../../../app/server-options.js'
-import type { ServerSettings } from '../../../app/server-options.js'
-import type { HindsightOptions } from '../../../lib/options.js'
+import { serverOptions } from '../../../packages/hindsight/src/server-options.js'
+import type { ServerSettings } from '../../../packages/hindsight/src/server-options.js'
+import type { HindsightOptions } from '../../../packages/hindsight/src/options.js'
 
 /** The options of a service of the tests, in the variable `SERVICE`. */
 export interface ServiceSettings {

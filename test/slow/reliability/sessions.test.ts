@@ -4,9 +4,9 @@ import connectPgSimple from 'connect-pg-simple'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { SessionSettings } from '../../../lib/options.js'
-import { build } from '../../support/app.js'
-import { postgresServer, type PostgresServer } from '../../support/postgres.js'
+import type { SessionSettings } from '../../../packages/hindsight/src/options.js'
+import { build } from '../../../packages/hindsight/test/support/app.js'
+import { postgresServer, type PostgresServer } from '../../../packages/hindsight/test/support/postgres.js'
 
 type Store = NonNullable<SessionSettings['store']>
 

@@ -5,10 +5,10 @@ import { connect as connectTls } from 'node:tls'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import { httpsServerOptions } from '../../../app/server-options.js'
-import { build, listen } from '../../support/app.js'
-import { certificate } from '../../support/certificate.js'
-import { passwords } from '../../lib/full/security/support.js'
+import { httpsServerOptions } from '../../../packages/hindsight/src/server-options.js'
+import { build, listen } from '../../../packages/hindsight/test/support/app.js'
+import { certificate } from '../../../packages/hindsight/test/support/certificate.js'
+import { passwords } from '../../lib/security/support.js'
 
 const tls = certificate()
 if (tls === null) {

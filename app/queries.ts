@@ -1,3 +1,0 @@
-/** The entry point for modules with database clients: it loads no other part of Hindsight. */
-export { observe, recordQuery } from '../lib/queries/observe.js'
-export type { QueryEnd, QueryStart } from '../lib/queries/query.js'

@@ -1,0 +1,8 @@
+#!/usr/bin/env node
+import { existsSync } from 'node:fs'
+
+// A checkout runs its TypeScript sources, which the package does not have.
+const isCheckout = existsSync(new URL('../src/cli/run.ts', import.meta.url))
+if (isCheckout) await import('tsx')
+const { run } = await import(isCheckout ? '../src/cli/run.ts' : '../dist/cli/run.js')
+await run(process.argv.slice(2))

@@ -1,0 +1,159 @@
+import { compareProfiles, type Comparison } from '../../reading/compare/compare.js'
+import type { Difference } from '../../parts/section.js'
+import { lastSuccess } from '../../reading/compare/last-success.js'
+import { FORMATS, writeAs } from '../../reading/formats/formats.js'
+import type { ReplayView } from '../../reading/pages/replay.js'
+import { counted } from '../../view/text.js'
+import { CRITERIA, FOUND, type Command, type CommandContext, type CommandOptions } from '../command.js'
+import { requestLines, shorten, type Formatter } from '../terminal.js'
+
+const MAX_VALUE = 1_000
+const MAX_SHOWN = 20
+const DEFAULT_URL = 'http://127.0.0.1:3000'
+/** The URL of a request on this machine, as its client has named it. */
+const LOCAL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])[:/]/
+/** What Hindsight stores: a store may contain anything, and this machine must not send requests to another one. */
+const SERVER = /^https?:\/\/localhost:\d{1,5}$/
+const MAX_RECENT = 50
+const TIMEOUT = 60_000
+
+export const URL_OPTION: CommandOptions = {
+  url: { type: 'string', help: 'the service; default: that of the profile, or of the newest one' }
+}
+
+export const compare: Command = {
+  args: '<token | latest> [token]',
+  summary: 'compare two profiles, or one with the last success of its route',
+  options: CRITERIA,
+  run: async ({ args: [first, second], terminal, print, open, find }) => {
+    const profile = await find(first)
+    const token = second ?? (await lastSuccess(await open(), profile))?.summary.token
+    if (token === undefined) throw new Error(`No success of the same route is stored before "${first}".`)
+    const other = await find(token)
+    const comparison = second === undefined ? compareProfiles(other, profile) : compareProfiles(profile, other)
+    await print(comparison, () => comparisonLines(comparison, terminal))
+    return differencesOf(comparison).length > 0 ? FOUND : undefined
+  }
+}
+
+/** The sections with differences, without that of listeners, which is on the page and in the JSON only. */
+export function differencesOf ({ sections }: Comparison): Comparison['sections'] {
+  return sections.filter(({ name, differences }) => name !== 'events' && differences.length > 0)
+}
+
+/** The lines of a comparison: at most so many differences of each section. */
+export function comparisonLines (comparison: Comparison, format: Formatter, limit = MAX_SHOWN): string[] {
+  const { style } = format
+  const { a, b } = comparison
+  const shown = differencesOf(comparison)
+  const count = shown.reduce((sum, { differences }) => sum + differences.length, 0)
+  return [
+    ...requestLines('A', a, format),
+    ...requestLines('B', b, format),
+    '',
+    style('bold', count === 0 ? 'No differences.' : `${counted(count, 'difference')}.`),
+    ...shown.flatMap(({ label, differences }) => [
+      '',
+      style('bold', label.toUpperCase()),
+      ...differences.slice(0, limit).flatMap((difference) => differenceLines(difference, format)),
+      ...differences.length > limit ? [`  … ${differences.length - limit} more`] : []
+    ])
+  ]
+}
+
+function differenceLines ({ what, kind, a, b }: Difference, { columns, style }: Formatter): string[] {
+  const textOf = (value: unknown): string =>
+    shorten(typeof value === 'string' ? value : JSON.stringify(value), Math.min(MAX_VALUE, columns - 6))
+  return [
+    style('cyan', `  ${shorten(what, columns - 2)}`),
+    ...kind === 'only-b' ? [] : [style('red', `    - ${textOf(a)}`)],
+    ...kind === 'only-a' ? [] : [style('green', `    + ${textOf(b)}`)]
+  ]
+}
+
+export const to: Command = {
+  args: '<format> <token | latest>',
+  summary: `write a request as ${FORMATS.join(' or ')}`,
+  options: CRITERIA,
+  run: async ({ args: [format = '', token], print, find }) => {
+    const written = writeAs(format, await find(token))
+    await print(written, () => [written.text.trimEnd()])
+  }
+}
+
+export const replay: Command = {
+  args: '<token | latest>',
+  summary: 'replay a request on the running service, and compare both',
+  options: {
+    ...URL_OPTION,
+    set: { type: 'string', multiple: true, help: 'name=value for a masked value; others are not sent' },
+    yes: { type: 'boolean', help: 'replay a POST, PUT, PATCH or DELETE: it may repeat side effects' }
+  },
+  run: async ({ args: [token = ''], flags, terminal, print, open }) => {
+    const values = Object.fromEntries([flags.set ?? []].flat().map((pair) => {
+      const [name = '', ...value] = String(pair).split('=')
+      return [name, value.join('=')]
+    }))
+    const confirmation = flags.yes === true ? undefined : '--yes'
+    const answer = await replayed(await serviceOf({ flags, open }, token), token, values, confirmation)
+    await print(answer, () => [
+      ...comparisonLines(answer.comparison, terminal),
+      ...answer.unset.map((name) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
+    ])
+    return answer.failed ? FOUND : undefined
+  }
+}
+
+interface Replay { token: string, replayOf: string, status: number, comparison: Comparison }
+
+/**
+ * Replays a request on a service. `failed`: whether it failed again; `unset`: the masked values that were not sent.
+ * `confirmation`: what has to be given for a method that is not safe; undefined: it was given.
+ */
+export async function replayed (
+  url: string, wanted: string, values: Readonly<Record<string, string>>, confirmation: string | undefined
+): Promise<Replay & { failed: boolean, unset: string[] }> {
+  const path = `${encodeURIComponent(wanted)}/replay`
+  const { token, request, safe, masked, formToken } = await fetchJson<ReplayView>(url, path)
+  if (!safe && confirmation !== undefined) {
+    throw new Error(`"${request.method} ${request.target}" may repeat side effects: ${confirmation} replays it.`)
+  }
+  const fields = Object.entries(values).map(([name, value]) => [`value.${name}`, value])
+  const body = new URLSearchParams([['form_token', formToken], ['confirm', '1'], ...fields])
+  const answer = await fetchJson<Replay>(url, `${token}/replay`, body)
+  const failed = answer.status >= 400 || answer.comparison.b.exception !== null
+  return { ...answer, failed, unset: masked.map(({ name }) => name).filter((name) => !Object.hasOwn(values, name)) }
+}
+
+/** The address of the service: the option, or that of the local server of the profile, else of the newest request. */
+export async function serviceOf ({ flags, open }: Pick<CommandContext, 'flags' | 'open'>, token = ''): Promise<string> {
+  if (flags.url !== undefined) return String(flags.url)
+  const store = await open().catch(() => null)
+  const searches = [{ token }, {}].map((criteria) => store?.search({ criteria, limit: MAX_RECENT }))
+  const found = (await Promise.all(searches).catch(() => [])).flatMap((page) => page?.profiles ?? [])
+  const local = found.find(({ url, values }) => LOCAL.test(url) && SERVER.test(values?.serverUrl ?? ''))
+  return local?.values?.serverUrl ?? DEFAULT_URL
+}
+
+/** Sends a GET, or with a body a POST, to the profiler of a service; returns its JSON. Throws for an error. */
+export async function fetchJson<T> (service: string, path: string, body?: URLSearchParams): Promise<T> {
+  const { protocol = '', username, password } = URL.canParse(service) ? new URL(service) : {}
+  if (!/^https?:$/.test(protocol) || username || password) {
+    // It is not shown, as it may have a password.
+    throw new Error(`--url is not an address such as ${DEFAULT_URL}, without a user and a password.`)
+  }
+  const response = await fetch(new URL(`_profiler/${path}`, `${service.replace(/\/+$/, '')}/`), {
+    ...body !== undefined && { method: 'POST', body },
+    headers: { accept: 'application/json' },
+    redirect: 'manual',
+    signal: AbortSignal.timeout(TIMEOUT)
+  }).catch(({ message, cause }: Error) => {
+    const reason = cause instanceof Error ? cause.message : message
+    throw new Error(`The service at ${service} cannot be reached: ${reason}. Set its address with --url.`)
+  })
+  const answer = await response.json().catch(() => {
+    throw new Error(`${service} has no profiler: its answer is not JSON.`)
+  }) as T & { detail?: unknown, message?: unknown }
+  if (response.ok) return answer
+  throw new Error(`The service answered ${response.status}: ${String(answer.detail ?? answer.message)}`)
+}

@@ -1,0 +1,111 @@
+import { follow } from '../../store/follow.js'
+import { markdownOf, partOf } from '../../reading/profile-markdown.js'
+import { queries as queriesPart } from '../../parts/queries/index.js'
+import { dataOf, problemsOf, resultsOf } from '../../parts/read.js'
+import { isNoise, type ProfileSummary } from '../../store/profile.js'
+import type { ProfilePage } from '../../store/storage.js'
+import { factsOf } from '../../store/search-query.js'
+import { recordOf } from '../../store/summary.js'
+import { CRITERIA, FOUND, NOTHING_FOUND, SEARCH, searchOf, type Command } from '../command.js'
+import { counted } from '../../view/text.js'
+import { requestLines, sentenceLines, type Formatter } from '../terminal.js'
+
+export const list: Command = {
+  args: '',
+  summary: 'list the profiles that match all criteria, newest first',
+  options: SEARCH,
+  run: async ({ flags, terminal, print, open }) => {
+    const store = await open()
+    const { profiles, next } = await store.search(searchOf(flags))
+    await print({ profiles, next }, () => listLines({ profiles, next }, terminal))
+    return flags.issues === true && profiles.length > 0 ? FOUND : undefined
+  }
+}
+
+export const tail: Command = {
+  args: '',
+  summary: 'list matching profiles as they are stored',
+  options: CRITERIA,
+  run: async ({ flags, terminal, open }) => {
+    const { criteria } = searchOf(flags)
+    const store = await open()
+    const { head } = await store.search({ limit: 1 })
+    // Nothing aborts it: Ctrl+C ends the process.
+    const { signal } = new AbortController()
+    for await (const profiles of follow(store, { criteria, after: head, signal })) {
+      for (const summary of profiles) {
+        if (flags.json === true) await terminal.json(summary)
+        else await terminal.lines(listedLines(summary, terminal))
+      }
+    }
+  }
+}
+
+/** The lines of a list. `option`: what the cursor of the next page follows. */
+export function listLines (
+  { profiles, next }: Pick<ProfilePage, 'profiles' | 'next'>, format: Formatter, option = '--cursor'
+): string[] {
+  if (profiles.length === 0) return [NOTHING_FOUND]
+  return [
+    ...profiles.flatMap((summary) => listedLines(summary, format)),
+    ...next === null ? [] : [format.style('dim', `More profiles: ${option} ${next}`)]
+  ]
+}
+
+function listedLines (summary: ProfileSummary, format: Formatter): string[] {
+  const { error, warnings, pinned, values } = summary
+  const star = pinned ? '★' : ' '
+  if (isNoise(summary)) return requestLines(star, { ...summary, exception: null }, format)
+  return [
+    ...requestLines(error ? '●' : warnings > 0 || values?.issues ? '▲' : star, summary, format),
+    ...factsOf(summary).flatMap((fact) => sentenceLines(fact, format))
+  ]
+}
+
+export const show: Command = {
+  args: '<token | latest>',
+  summary: 'show a profile as Markdown',
+  options: {
+    part: { type: 'string', help: 'one part as a whole, such as logs or cpu; with --json, its data' },
+    ...CRITERIA
+  },
+  run: async ({ args: [token], flags: { json, part }, print, open, find }) => {
+    const profile = await find(token)
+    const data = part === undefined || json !== true ? profile : partOf(profile, String(part))
+    const text = await markdownOf(await open(), profile, part)
+    await print(data, () => [text.trimEnd()])
+  }
+}
+
+export const queries: Command = {
+  args: '<token | latest>',
+  summary: 'list the queries of a request by shape, with their lines of code',
+  options: CRITERIA,
+  run: async ({ args: [token], terminal, print, find }) => {
+    const profile = await find(token)
+    const { errors, warnings } = problemsOf(queriesPart, profile)
+    const mark = errors > 0 ? '●' : warnings > 0 ? '▲' : ' '
+    const sections = resultsOf([queriesPart], profile, (part, data) => part.markdown?.(data, profile))
+    const lines = sections.flatMap(({ text = '' }) => text.split('\n'))
+    await print({ token: profile.token, count: 0, findings: [], queries: [], ...dataOf(profile, 'queries') }, () => [
+      ...requestLines(mark, recordOf(profile).summary, terminal),
+      ...lines.flatMap((line) => sentenceLines(line, terminal, line.startsWith('- ') ? 'yellow' : 'reset')),
+      ...lines.length === 0 ? ['No query was recorded.'] : []
+    ])
+    return mark === ' ' ? undefined : FOUND
+  }
+}
+
+export const purge: Command = {
+  args: '',
+  summary: 'remove the profiles that match all criteria; pinned ones stay',
+  options: { ...CRITERIA, all: { type: 'boolean', help: 'remove all profiles that are not pinned' } },
+  run: async ({ flags, print, open }) => {
+    const { criteria } = searchOf(flags)
+    if (Object.keys(criteria).length === 0 && flags.all !== true) {
+      throw new Error('purge needs a criterion, or --all for everything.')
+    }
+    const purged = await (await open()).purge(criteria)
+    await print({ purged }, () => [`${counted(purged, 'profile was', 'profiles were')} removed.`])
+  }
+}

@@ -1,0 +1,78 @@
+import { once } from 'node:events'
+import { styleText } from 'node:util'
+import { milliseconds } from '../view/components.js'
+import { listedException, type ProfileSummary } from '../store/profile.js'
+import { visibleJson, visibleLine } from '../view/text.js'
+
+export type Style = Parameters<typeof styleText>[0]
+
+export interface Output extends NodeJS.WritableStream {
+  isTTY?: boolean
+  columns?: number
+  hasColors?: () => boolean
+}
+
+export type Formatter = Pick<Terminal, 'columns' | 'style'>
+
+/** Writes lines or JSON to a stream. Control characters in text of requests are made visible. */
+export class Terminal {
+  /** The width of a line; infinite when the output is not a terminal. */
+  readonly columns: number
+  /** The text with visible control characters, and with colors where the output has them. */
+  readonly style: (style: Style, text: string) => string
+  readonly #out: Output
+
+  constructor (out: Output) {
+    const isTerminal = out.isTTY === true
+    // `hasColors` reads NO_COLOR, FORCE_COLOR and TERM.
+    const hasColors = isTerminal && out.hasColors?.() === true
+    this.#out = out
+    // A terminal of unknown width reports 0.
+    this.columns = isTerminal ? out.columns || 80 : Infinity
+    // By default, styleText checks the standard output of the process.
+    this.style = (style, text) =>
+      hasColors ? styleText(style, visibleLine(text), { validateStream: false }) : visibleLine(text)
+  }
+
+  /** Writes lines as they are: text of requests must have passed `style` or `visibleLine`. */
+  async lines (lines: readonly string[]): Promise<void> {
+    for (const line of lines) {
+      if (!this.#out.write(`${line}\n`)) await once(this.#out, 'drain')
+    }
+  }
+
+  async json (value: unknown, indent?: number): Promise<void> {
+    await this.lines([visibleJson(value, indent)])
+  }
+}
+
+type ShownRequest = Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'status' | 'duration' | 'exception'>
+
+/** A request as a line after a mark of one character, and a second line for its exception. */
+export function requestLines (mark: string, request: ShownRequest, { columns, style }: Formatter): string[] {
+  const { token, status, time, duration, method, url } = request
+  const exception = listedException(request)
+  const color = status >= 500 ? 'red' : status >= 400 ? 'yellow' : status >= 300 ? 'cyan' : status > 0 ? 'green' : 'dim'
+  const facts = `${time.slice(5, 19).replace('T', ' ')}Z ${milliseconds(duration).padStart(9)}`
+  const path = url.replace(/^https?:\/\/[^/?#]*(?=\/)/, '')
+  const target = style('reset', shorten(`${method} ${path}`, columns - 43))
+  const code = status === 0 ? '···' : String(status)
+  return [
+    `${mark} ${style('bold', token)}  ${style(color, code)}  ${style('dim', facts)}  ${target}`,
+    ...exception === null ? [] : [`  ${style('red', shorten(exception, columns - 2))}`]
+  ]
+}
+
+/** A sentence on as many indented lines as it needs. A word that is longer than a line is shortened. */
+export function sentenceLines (text: string, { columns, style }: Formatter, color: Style = 'yellow'): string[] {
+  const [line, width] = [visibleLine(text), Math.max(1, columns - 2)]
+  const parts = line.length <= width ? null : line.match(new RegExp(`.{1,${width}}(?: |$)|\\S+ ?`, 'g'))
+  return (parts ?? [line]).map((part) => `  ${style(color, shorten(part.trimEnd(), width))}`)
+}
+
+/** Shortens a line in the middle: the end of a URL is as useful as its beginning. */
+export function shorten (text: string, columns: number): string {
+  const line = visibleLine(text)
+  const half = Math.max(1, Math.floor((columns - 1) / 2))
+  return line.length <= columns ? line : `${line.slice(0, half)}…${line.slice(-half)}`
+}

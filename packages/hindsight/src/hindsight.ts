@@ -1,0 +1,57 @@
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+import { begin } from './begin.js'
+import { listenersOf } from './check-options.js'
+import type { HindsightOptions } from './options.js'
+import { checkStorageSetting } from './store/open.js'
+
+let meta = { fastify: '5.x', name: 'fastify-hindsight' }
+/** Where the plugin was registered since it was called, as stacks. */
+const registrations: Error[] = []
+
+/**
+ * The plugin, in `observe` or `full` mode. Rejects for an option that is unknown or wrong, with the option's name and
+ * the calls of its registration.
+ */
+export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
+  const registered = registrations.splice(0)
+  await open(app, options).catch(async (error: unknown) => {
+    throw (await import('./errors/failed-start.js')).withRegistration(error, registered)
+  })
+}, meta)
+// `register` reads the name of a plugin. The plugin itself is called later, without the calls of the application.
+Object.defineProperty(hindsight, Symbol.for('plugin-meta'), {
+  get () {
+    registrations.push(new Error())
+    return meta
+  },
+  // An application may wrap the plugin by fastify-plugin once more.
+  set (given: typeof meta) { meta = given }
+})
+
+async function open (app: FastifyInstance, options: HindsightOptions): Promise<void> {
+  const resolved = begin(app, options)
+  checkStorageSetting(resolved.settings?.storage)
+  const { mode, debug, recording } = app.hindsight
+  if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
+    app.hindsight.warn('fastify-hindsight is registered in an encapsulated plugin: requests outside of it, and ' +
+      'those without a route, have no diagnostic pages and profiles. Register it at the root; a plugin of ' +
+      'fastify-cli is at the root if fastify-plugin wraps it.')
+  }
+  if (mode === 'full') {
+    const { openFull } = await import('../../../app/full.js')
+    await openFull(app, resolved)
+    return
+  }
+  // An application in production that records nothing loads nothing else.
+  const observation = recording === 'none' ? null : (await import('./observe.js')).beginObservation(app, resolved)
+  if (resolved.options.health !== undefined) (await import('../../../app/health.js')).openHealth(app, resolved.options)
+  const listeners = listenersOf(resolved.options)
+  if (listeners.size > 0) {
+    const { registerListeners } = await import('../../../app/full.js')
+    await observation?.prepared
+    await registerListeners(app, resolved, listeners)
+    observation?.addLastHooks()
+  }
+  await observation?.ready
+}

@@ -1,0 +1,117 @@
+import {
+  Catch, ConsoleLogger, HttpException, Inject, Module, NotFoundException,
+  type ExecutionContext, type LogLevel, type NestModule
+} from '@nestjs/common'
+import { ApplicationConfig } from '@nestjs/core'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { functionPlace } from './errors/declared-place.js'
+import { isError, messageOf, nameOf, read } from './errors/thrown-value.js'
+import { setCurrentCode } from './recording/handler-time.js'
+import { contextOf, recordingOf, requestContext, servicesOf, stateOf } from './lifecycle/state.js'
+import { currentLog } from './logs/log-capture.js'
+import type { LogLevel as RecordLevel } from './logs/log-record.js'
+import { cut, inspected } from './view/text.js'
+import type {} from './begin.js'
+
+const MAX_TEXT = 32_000
+type Stream = 'stdout' | 'stderr'
+
+/** The levels of log records by Nest's levels. */
+const LEVELS: Readonly<Record<LogLevel, RecordLevel>> = {
+  fatal: 'fatal', error: 'error', warn: 'warn', log: 'info', debug: 'debug', verbose: 'trace'
+}
+
+/** A module for NestJS on Fastify: profiles have exceptions and controllers, and browsers get the diagnostic page. */
+export class HindsightModule implements NestModule {
+  readonly #config: ApplicationConfig
+
+  constructor (config: ApplicationConfig) {
+    this.#config = config
+    // Before the global guards of the application, which may refuse the request.
+    config.useGlobalGuards({ canActivate: recordController })
+  }
+
+  configure (): void {
+    // The last global filter is called first. Interceptors would change how Nest responds.
+    this.#config.useGlobalFilters(new ExceptionObserver())
+  }
+}
+Inject(ApplicationConfig)(HindsightModule, undefined, 0)
+Module({})(HindsightModule)
+
+/** Nest tests exceptions with `instanceof` to select a filter: the test records the exception, and is never true. */
+class NoException {
+  static [Symbol.hasInstance] (exception: unknown): boolean {
+    recordException(exception)
+    return false
+  }
+}
+
+/** A filter that catches nothing, so that Nest's choice of a filter stays the same. */
+class ExceptionObserver {
+  catch (): void {}
+}
+Catch(NoException)(ExceptionObserver)
+
+function recordException (exception: unknown): void {
+  const request = requestContext.getStore()?.request
+  if (request === undefined) return
+  const state = stateOf(request)
+  const { reply } = state.recording
+  if (reply === null || reply.sent) return
+  state.recording.defaultAnswers = defaultAnswers(exception)
+  // For a request without a route, the error of the route table explains more.
+  const notFoundMessage = `Cannot ${request.method} ${request.originalUrl}`
+  const isUnrouted = request.is404 && exception instanceof NotFoundException && exception.message === notFoundMessage
+  // Errors of Fastify reach the filters as exceptions of Nest.
+  if (!isUnrouted && !state.failed) servicesOf(request).recorder?.fail(request, reply, exception)
+}
+
+/** The bodies that Nest's own filter may send for an exception. */
+function defaultAnswers (exception: unknown): string[] {
+  try {
+    if (exception instanceof HttpException) {
+      const response = exception.getResponse()
+      if (typeof response === 'object') return [JSON.stringify(response)]
+      return [JSON.stringify({ statusCode: exception.getStatus(), message: response })]
+    }
+    const { statusCode, message } = Object(exception) as { statusCode?: unknown, message?: unknown }
+    const unknown = { statusCode: 500, message: 'Internal server error' }
+    return [JSON.stringify({ statusCode, message }), JSON.stringify(unknown)]
+  } catch {
+    return []
+  }
+}
+
+function recordController (context: ExecutionContext): boolean {
+  const [request, reply] = context.getArgs<[FastifyRequest, FastifyReply]>()
+  const { debug = false, recording = 'none' } = context.getType() === 'http' ? servicesOf(request) ?? {} : {}
+  // Requests that are profiled only if they fail have no context.
+  if (recording !== 'none' && requestContext.getStore() === undefined) requestContext.enterWith(contextOf(request))
+  if (!debug || !recordingOf(request).isRecording) return true
+  const method = context.getHandler()
+  const name = `${context.getClass().name}.${method.name}`
+  recordingOf(request).controller = { name, get source () { return functionPlace(method) } }
+  setCurrentCode(request, reply, 'handler')
+  return true
+}
+
+/** A `ConsoleLogger` for `NestFactory.create` that also adds the lines of a request to its profile. */
+export class HindsightLogger extends ConsoleLogger {
+  protected override printMessages (
+    messages: unknown[], context = '', level: LogLevel = 'log', ...others: [to?: Stream, stack?: unknown, data?: object]
+  ): void {
+    super.printMessages(messages, context, level, ...others)
+    const log = currentLog()
+    const [, errorStack, data] = others
+    for (const message of messages) {
+      const stack = errorStack ?? (isError(message) ? read(message, 'stack') : undefined)
+      const text = isError(message) ? `${nameOf(message)}: ${messageOf(message)}` : inspected(message)
+      log?.note(LEVELS[level], {
+        channel: context || 'app',
+        message: cut(text, MAX_TEXT),
+        context: { ...data, ...(stack !== undefined && { stack: cut(String(stack), MAX_TEXT) }) }
+      })
+    }
+  }
+}

@@ -1,0 +1,160 @@
+import cluster from 'node:cluster'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { begin } from './begin.js'
+import type { Observer } from './observer.js'
+import type { ResolvedOptions } from './prepare.js'
+import { OWN_SEGMENTS } from './http/requests.js'
+import { LastHook, ownHook } from './lifecycle/hooks.js'
+import { contextOf, requestContext, type RequestContext } from './lifecycle/state.js'
+import type { HindsightOptions } from './options.js'
+import { checkBudgets } from './parts/queries/budget.js'
+import { compareMessages } from './parts/wire/collector.js'
+import { recordHooks } from './recording/application-hooks.js'
+import { timeHandlers } from './recording/handler-time.js'
+import { openRouteTable } from './routing/route-table.js'
+import { checkStorageSetting } from './store/open.js'
+import { settlesWithin } from './store/write-queue.js'
+
+/** The paths of the profiler, below the prefix of the application. */
+const OWN_PATHS = OWN_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}/*`])
+
+type Sent = (error: null, payload: unknown) => void
+
+/** Records the routes of an application, and in debug mode checks their budgets of queries. */
+export function observeRoutes (app: FastifyInstance, { options }: ResolvedOptions): void {
+  Object.assign(app.hindsight, { routeTable: openRouteTable(app, options.debug) })
+  if (options.debug) checkBudgets(app, options.queryBudget)
+}
+
+/**
+ * Observes an application from its creation, before its hooks and routes: the preload, which switches no listener on.
+ * It registers no plugin: `pluginName` of the application would have its name.
+ */
+export function preload (app: FastifyInstance, options: HindsightOptions): void {
+  const resolved = begin(app, options)
+  if (app.hindsight.recording === 'none') return
+  const observation = beginObservation(app, resolved)
+  app.addHook('onReady', async function hindsightReady () {
+    checkStorageSetting(resolved.settings?.storage)
+    await observation.ready
+  })
+}
+
+/** Starts `observe` mode: adds the hooks, and loads `observer.ts`, which has the functions that they call. */
+export function beginObservation (app: FastifyInstance, resolved: ResolvedOptions) {
+  const { debug, recording: setting, base, warn } = app.hindsight
+  observeRoutes(app, resolved)
+  /** Undefined while it is loaded, null where that has failed. */
+  let observer: Observer | null | undefined
+
+  const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, resolved) })
+  const loading = prepared.then(async () => {
+    const { openObserver } = await import('./observer.js')
+    observer = await openObserver(app, resolved)
+  })
+  const loaded = loading.catch((error: unknown) => {
+    observer = null
+    warn('Requests are not profiled', error)
+  })
+  // An application may be closed before all is loaded.
+  app.hindsight.closing.push(async () => { await loaded })
+
+  // The hooks of the application receive what the handler has sent.
+  const response = new LastHook('onSend', (isLast) => function hindsightResponse (
+    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
+  ) {
+    if (!isLast(request)) return done(null, payload)
+    let sent = payload
+    try {
+      sent = observer?.respond(request, reply, payload) ?? payload
+    } catch (error) {
+      warn('A response was not recorded', error)
+    }
+    if (sent instanceof Promise && sent !== payload) sent.then((later: unknown) => done(null, later))
+    else done(null, sent)
+  })
+
+  // What follows is called from here, without functions in between: they would be in stacks of the application.
+  app.addHook('onRequest', ownHook(function hindsightRequest (
+    request: FastifyRequest, reply: FastifyReply, done: () => void
+  ): void {
+    if (observer === undefined) {
+      loaded.then(() => hindsightRequest(request, reply, done))
+      return
+    }
+    let context: RequestContext | undefined
+    let recording: undefined | Promise<void>
+    try {
+      if (observer?.pages?.serve(request, reply) === true) return
+      if (observer?.begin(request, reply) === true) context = contextOf(request)
+      recording = observer?.recordCpu?.(request, reply)
+    } catch (error) {
+      warn('A request is not recorded', error)
+    }
+    // Undefined ends the context of an earlier request of the connection, or of one that injects this request.
+    if (recording === undefined) return requestContext.run(context, done)
+    const next = (): void => requestContext.run(context, done)
+    recording.then(next, next)
+  }))
+  app.addHook('onError', ownHook(function hindsightError (
+    request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
+  ) {
+    try {
+      observer?.fail(request, reply, error)
+    } catch (failure) {
+      warn('An error was not recorded', failure)
+    }
+    done()
+  }))
+  // A request without a route does not run the hooks of an encapsulated plugin.
+  const isEncapsulated = app.pluginName.split(' -> ')[0] !== 'fastify'
+  if (debug && (isEncapsulated || base !== '')) {
+    const notFound = (_request: FastifyRequest, reply: FastifyReply): void => { reply.callNotFound() }
+    for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, notFound)
+  }
+  const others = debug && setting === 'always' ? compareMessages(app) : {}
+  response.addTo(app)
+  if (debug) {
+    app.addHook('preClose', async function closePages () {
+      app.hindsight.beginClosing()
+      await observer?.pages?.close()
+    })
+  }
+  if (debug && resolved.settings !== null) addStartMessage(app)
+  const handler = setting === 'always' ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
+  if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response, ...others })
+  // The first request waits for modules that take longer than half of the time that a plugin has.
+  const { pluginTimeout = 0 } = app.initialConfig
+  const limit = pluginTimeout === 0 ? Infinity : pluginTimeout / 2
+  // A missing package of OpenTelemetry stops the start.
+  const needsAll = resolved.settings?.openTelemetry === true
+  const ready = needsAll ? loading : settlesWithin(prepared.then(() => loaded), limit)
+  // The preload awaits it later.
+  ready.catch(() => {})
+  return {
+    /** Adds copies of the hooks that have to run after those of listeners. */
+    addLastHooks (): void {
+      for (const last of [handler, response]) last?.addTo(app)
+    },
+    /** Resolves when `app.hindsight` is complete; rejects for an invalid option. */
+    prepared,
+    /** Resolves when the application may start. */
+    ready
+  }
+}
+
+/** Prints the address of the profiler: in `full` mode to the log, in `observe` mode to a terminal. */
+export function addStartMessage (
+  app: FastifyInstance, stderr: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> = process.stderr
+): void {
+  app.addHook('onListen', function printAddress (done) {
+    const { mode, profilerUrl } = app.hindsight
+    if (profilerUrl !== null) {
+      const message = `Profiler: ${profilerUrl}`
+      const isInteractive = stderr.isTTY === true && !cluster.isWorker && process.env.NODE_ENV !== 'test'
+      if (mode === 'full') app.log.info({ channel: 'profiler' }, message)
+      else if (isInteractive) stderr.write(`${message}\n`)
+    }
+    done()
+  })
+}

@@ -1,0 +1,135 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { EventEmitter } from 'node:events'
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { renderShortError } from './error-page/plain-pages.js'
+import { isRetrieval, OWN_SEGMENTS, pathnameOf, pathOf, representation } from './http/requests.js'
+import { recordRefused } from './http/refused-message.js'
+
+/** Whether the private Fastify instance of the pages is being made: the preload ignores it. */
+export let isOpening = false
+
+/**
+ * The paths that are passed in `full` mode, where the router of the application has the routes, too: it may accept
+ * other spellings, and previews of error pages are errors of the application.
+ */
+const PLAIN = /^\/_(?:profiler|wdt)\/(?:[\w.-]+(?:\/[\w.-]+)*)?(?:\?|$)/
+
+/** The channel on which Node.js publishes each request before its server emits `request`. */
+const REQUEST_START = 'http.server.request.start'
+
+/**
+ * The pages of an application, which a private Fastify instance answers. The requests of the network are passed to it
+ * before the application's Fastify receives them: they leave no line in its log, take no request id and run none of its
+ * hooks.
+ */
+export function pageServer (app: FastifyInstance) {
+  const { base, mayReceiveDetails, warn } = app.hindsight
+  let pages: Promise<FastifyInstance> | null = null
+  // As exact as the routes are: other spellings are requests of the application.
+  const isOwn = (path: string): boolean =>
+    path.startsWith(`${base}/`) && OWN_SEGMENTS.includes(path.slice(base.length + 1).split('/', 1)[0] ?? '')
+  function serve (raw: IncomingMessage, response: ServerResponse): void {
+    pages ??= openPages(app)
+    pages.then((instance) => { instance.routing(raw, response) }, (error: unknown) => {
+      // The next request may succeed.
+      pages = null
+      warn('The pages of the profiler could not be opened', error)
+      response.writeHead(503).end()
+    })
+  }
+  const endSearch = receiveFirst(app, (raw, response) => {
+    // Fastify refuses requests then, and closes their connections.
+    if (app.hindsight.isClosing) return false
+    if (!isOwn(pathOf(raw.url ?? '/').replace(/[?#].*$/s, ''))) return false
+    if (app.hindsight.mode === 'full' && !PLAIN.test((raw.url ?? '').slice(base.length))) return false
+    // Access depends on nothing else of a request.
+    if (!mayReceiveDetails({ raw, headers: raw.headers } as FastifyRequest)) return false
+    serve(raw, response)
+    return true
+  })
+
+  return {
+    /** Answers other requests for a page, such as injected ones; false: the request is for the application. */
+    serve (request: FastifyRequest, reply: FastifyReply): boolean {
+      if (!isOwn(pathnameOf(request)) || !mayReceiveDetails(request)) return false
+      reply.hijack()
+      serve(request.raw, reply.raw)
+      return true
+    },
+    /** Ends the pages, and the streams of lists that are open: the server waits for these when it closes. */
+    async close (): Promise<void> {
+      endSearch()
+      await pages?.then(async (instance) => { await instance.close() }, () => {})
+    }
+  }
+}
+
+type Receive = (...message: Parameters<RequestListener>) => boolean
+
+/**
+ * Calls `receive` for the requests of an application's servers; where it returns false, Fastify receives the request.
+ * Fastify is a listener of its servers, which is replaced. Returns the function that ends the search for servers.
+ */
+function receiveFirst (app: FastifyInstance, receive: Receive): () => void {
+  const { routing, server } = app
+  const listener: RequestListener = function hindsightListener (raw, response) {
+    if (receive(raw, response)) return
+    routing(raw, response)
+    // What the router refuses is answered in the same turn, and runs no hook.
+    if (response.writableEnded && app.hindsight.recorder?.hasBegun(raw) === false) recordRefused(app, raw, response)
+  }
+  function replaceIn (server: EventEmitter): void {
+    const listeners = server.rawListeners('request') as RequestListener[]
+    // A server of the application may call Fastify in another way.
+    if (!listeners.includes(routing)) return
+    server.removeAllListeners('request')
+    for (const other of listeners) server.on('request', other === routing ? listener : other)
+  }
+  // `localhost` may have two addresses: Fastify does not show the server of the second one.
+  const onStart = (message: unknown): void => { replaceIn((message as { server: EventEmitter }).server) }
+  if (server instanceof EventEmitter) replaceIn(server)
+  subscribe(REQUEST_START, onStart)
+  return () => { unsubscribe(REQUEST_START, onStart) }
+}
+
+// Loaded with the first page, so that modules that the application instruments are loaded after that.
+async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstance> {
+  const { default: Fastify } = await import('fastify')
+  isOpening = true
+  let pages: FastifyInstance
+  try {
+    pages = Fastify({ logger: false })
+  } finally {
+    isOpening = false
+  }
+  pages.decorate('hindsight', hindsight)
+  pages.setErrorHandler(({ statusCode = 500, message }: FastifyError, request, reply) => {
+    return answer(statusCode, request, reply, statusCode < 500 ? message : undefined)
+  })
+  pages.setNotFoundHandler((request, reply) => {
+    const list = `${hindsight.base}/_profiler`
+    if (!isRetrieval(request) || request.url.split('?')[0] !== list) return answer(404, request, reply)
+    return reply.redirect(`${list}/${request.url.slice(list.length)}`, 301)
+  })
+  await registerPages(pages, hindsight.base)
+  await pages.ready()
+  return pages
+}
+
+/** Registers the routes of the profiler; `onlyProfiler`: without the toolbar and the reports of the browser. */
+export async function registerPages (app: FastifyInstance, base: string, onlyProfiler = false): Promise<void> {
+  const { default: profilerRoutes } = await import('./routes/_profiler/index.js')
+  await app.register(profilerRoutes, { prefix: `${base}/_profiler` })
+  if (onlyProfiler) return
+  const { default: toolbarRoutes } = await import('./routes/_wdt/index.js')
+  const { default: errorRoutes } = await import('./routes/_error/index.js')
+  await app.register(toolbarRoutes, { prefix: `${base}/_wdt` })
+  await app.register(errorRoutes, { prefix: `${base}/_error` })
+}
+
+function answer (status: number, request: FastifyRequest, reply: FastifyReply, detail?: string): FastifyReply {
+  const { type, contentType } = representation(request.headers.accept)
+  reply.code(status).header('vary', 'accept').header('content-type', contentType)
+  return reply.send(renderShortError(status, type, { detail }))
+}

@@ -1,0 +1,20 @@
+import { subscribe } from 'node:diagnostics_channel'
+import type { FastifyInstance } from 'fastify'
+import { preload } from './observe.js'
+import { isOpening } from './page-server.js'
+import { preloadOptions } from '../../../app/environment.js'
+import { warnOnce } from './lifecycle/state.js'
+import { withStackLimit } from './call.js'
+
+/** The options of the preload. A variable that is not valid has no place in code. */
+export const options = withStackLimit(0, preloadOptions)
+
+// The plugin in every application of the process, registered when it is made.
+subscribe('fastify.initialization', (message) => {
+  const { fastify } = message as { fastify: FastifyInstance }
+  const { version } = fastify
+  if (isOpening) return
+  if (version.startsWith('5.')) preload(fastify, options)
+  // The process may have another copy of Fastify, of another version.
+  else warnOnce(`An application with Fastify ${version} is not observed: fastify-hindsight needs Fastify 5`)
+})

@@ -1,0 +1,95 @@
+import type { FastifyInstance } from 'fastify'
+import { attempt } from './call.js'
+import { debugAccess } from './http/debug-access.js'
+import { originResolver } from './http/origin.js'
+import type { Services } from './lifecycle/state.js'
+import { createMask } from './mask/mask.js'
+import { partsWith } from './parts/index.js'
+import type { Part } from './parts/part.js'
+import { malformedProfile } from './recording/build-profile.js'
+import { createRecorder, type Recorder } from './recording/recorder.js'
+import type { Profile } from './store/profile.js'
+import { Profiler } from './store/profiler.js'
+import { checkCriteria } from './store/search-query.js'
+import { DEFAULT_DATA_DIR, openStorage, PRODUCTION_DATA_DIR } from './store/open.js'
+import type { Warn } from './store/write-queue.js'
+import type { HindsightOptions, ProfilerSettings } from './options.js'
+import { editorLink } from './view/editor.js'
+
+/** The options of an application, checked and completed. */
+export interface ResolvedOptions {
+  options: HindsightOptions & { debug: boolean }
+  /** Null where the option `profiler` is false. */
+  settings: ProfilerSettings | null
+}
+
+/** Checks the values of options and completes `app.hindsight`. Throws an error with the option's name. */
+export function prepare (app: FastifyInstance, { options, settings }: ResolvedOptions): void {
+  const { collectors = [] } = settings ?? {}
+  const parts = partsWith(collectors)
+  checkCriteria(collectors)
+  const originOf = originResolver(options)
+  Object.assign(app.hindsight, {
+    parts,
+    mask: createMask(options.mask ?? []),
+    slowQuery: settings?.slowQuery ?? 100,
+    traceWaits: settings?.traceWaits ?? false,
+    calledHosts: settings?.calledHosts ?? [],
+    callBodies: settings?.callBodies ?? false,
+    originOf,
+    // The environment of the service sets it to `undefined` where its variable is missing.
+    editor: editorLink({ ...options, editor: options.editor ?? (app.hindsight.debug ? 'vscode' : '') }),
+    ...debugAccess(app, app.hindsight.debug, originOf, options)
+  })
+}
+
+/**
+ * Opens the store of an application's profiles, which is closed with the application, and its recorder. In `observe`
+ * mode without a store only failures are recorded, for their pages.
+ */
+export async function openRecorder (app: FastifyInstance, resolved: ResolvedOptions): Promise<Recorder> {
+  const { options, settings } = resolved
+  const { debug, mode, leave, mask } = app.hindsight
+  if (mode === 'full' || settings !== null) {
+    const profiler = await openProfiler(app, resolved)
+    const onMalformed: Services['onMalformed'] = (refused) => { profiler.save(malformedProfile(refused, mask)) }
+    Object.assign(app.hindsight, { profiler, ...debug && { onMalformed } })
+  }
+  const recorder = createRecorder(app, leave.has('profiler') ? null : settings, options)
+  Object.assign(app.hindsight, { recorder })
+  return recorder
+}
+
+async function openProfiler (app: FastifyInstance, { options, settings }: ResolvedOptions): Promise<Profiler> {
+  const { warn, parts } = app.hindsight
+  const { debug, security, leave } = options
+  const { maxQueue, maxProfileBytes, role: givenRole, ...others } = settings ?? { storage: 'memory' }
+  const role = debug ? undefined : givenRole
+  if (role !== undefined && security === undefined) {
+    throw new Error('profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: ' +
+      'without it no user has a role')
+  }
+  if (role !== undefined && leave?.includes('is-granted') === true) {
+    throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the ' +
+      'profiler for profiler.role (PROFILER_ROLE)')
+  }
+  // An application that is only observed starts whether or not its profiles can be stored.
+  const checkPlace = app.hindsight.mode === 'full'
+  const dataDir = others.dataDir ?? (debug ? DEFAULT_DATA_DIR : PRODUCTION_DATA_DIR)
+  const storage = await openStorage({ ...others, dataDir, checkPlace, warn })
+  const trace = settings?.openTelemetry === true ? await openTracing(warn, parts) : undefined
+  const profiler = new Profiler({ storage, parts, warn, trace, role, maxQueue, maxProfileBytes })
+  app.hindsight.closing.push(() => profiler.close())
+  return profiler
+}
+
+/** Makes the function that creates the spans of a profile; throws where `@opentelemetry/api` is not installed. */
+async function openTracing (warn: Warn, parts: readonly Part[]): Promise<(profile: Profile) => void> {
+  const { createSpans } = await import('./reading/formats/create-spans.js').catch((error: unknown) => {
+    const message = 'profiler.openTelemetry needs the package @opentelemetry/api: npm install @opentelemetry/api'
+    throw new Error(message, { cause: error })
+  })
+  return (profile) => {
+    attempt(() => createSpans(profile, parts), (error) => warn('The spans of a profile were not created', error))
+  }
+}

@@ -1,0 +1,24 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { representation } from '../../http/requests.js'
+import { renderShortError } from '../../error-page/plain-pages.js'
+
+const ACCEPT_OF: ReadonlyMap<string | undefined, string> = new Map([
+  ['json', 'application/json'], ['txt', 'text/plain'], ['md', 'text/markdown'], ['html', 'text/html']
+])
+
+/** Shows the error of production in debug mode: `/_error/404`, `/_error/500.json`. */
+export default async function errorPreview (app: FastifyInstance): Promise<void> {
+  app.get('/:code(^[45]\\d\\d)', preview, show)
+  app.get('/:code(^[45]\\d\\d).:format(^[a-z]+)', preview, show)
+
+  async function show (request: FastifyRequest, reply: FastifyReply): Promise<string> {
+    const { code, format } = request.params as { code: string, format?: string }
+    const status = Number(code)
+    const as = representation(format === undefined ? request.headers.accept : ACCEPT_OF.get(format))
+    reply.code(status).header('content-type', as.contentType)
+    if (format === undefined) reply.header('vary', 'Accept')
+    return renderShortError(status, as.type)
+  }
+}
+
+const preview = { config: { name: '_preview_error', debugOnly: true } }

@@ -1,0 +1,92 @@
+import createError from '@fastify/error'
+import formbody from '@fastify/formbody'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isRetrieval, prefersHtml } from '../../http/requests.js'
+import { assets, noticePage } from '../../reading/pages/layout.js'
+import { visibleJson } from '../../view/text.js'
+import listRoutes from './list.js'
+import profileRoutes from './profile.js'
+import replayRoutes from './replay.js'
+import {
+  ASSET, baseOf, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf, TokenNotFoundError, tokenOf
+} from './responses.js'
+
+const BadReportError =
+  createError('HINDSIGHT_BAD_REPORT', 'The body is not a report of a Content Security Policy.', 400)
+
+/** Codes of errors that are shown as a page with one sentence. */
+const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE|INVALID_PROFILE)$/
+const FORM = 'application/x-www-form-urlencoded'
+/** Bytes: the form of a request has its body. */
+const FORM_LIMIT = 1024 * 1024
+const REPORT = 'application/csp-report'
+const REPORT_LIMIT = 64 * 1024
+
+/** The profiler's pages: lists of profiles, single profiles, comparisons and replays. */
+export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
+  isolate(app)
+  app.setReplySerializer((payload) => visibleJson(payload))
+  // Errors have the format that the path names, too.
+  app.addHook('onRequest', async function readSuffix (request) {
+    const suffix = suffixOf(request)
+    if (suffix !== undefined) request.headers.accept = suffix === '.md' ? 'text/markdown' : 'application/json'
+  })
+  app.setErrorHandler<FastifyError>(async (error, request, reply) => {
+    const { code, statusCode = 500, message } = error
+    if (statusCode === 503) return await sendStoreError(error, request, reply)
+    if (!NOTICES.test(code) || !prefersHtml(request.headers.accept)) throw error
+    const title = statusCode === 404 ? 'Not found' : 'Not possible'
+    return await sendPage(request, reply.code(statusCode), (options) => noticePage(options, title, message))
+  })
+  app.get('/assets/:name', routeOptions(app, ASSET), sendAsset)
+  // Parsers of the application are replaced.
+  for (const type of [FORM, REPORT]) if (app.hasContentTypeParser(type)) app.removeContentTypeParser(type)
+  await app.register(formbody, { bodyLimit: FORM_LIMIT })
+  for (const routes of [listRoutes, profileRoutes, replayRoutes]) await app.register(routes)
+  if (!app.hindsight.debug) return
+  app.addContentTypeParser(REPORT, { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'))
+  const options = { ...routeOptions(app, '_profiler_csp_report'), bodyLimit: REPORT_LIMIT }
+  app.post('/csp-report/:token', options, attachReport)
+}
+
+/** Attaches the report of a page whose policy was violated to the profile of the page. */
+async function attachReport (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { readReport, withViolation } = await import('../../parts/csp/index.js')
+  const { mask, profiler, routeTable } = request.server.hindsight
+  const violation = readReport(request.body, (url) => mask.withParams(routeTable.paramsOf(url, request)).url(url))
+  if (violation === null) throw new BadReportError()
+  const token = tokenOf(request)
+  const isAmended = await profiler.amend(token, (profile) => withViolation(profile, violation))
+  if (!isAmended) throw new TokenNotFoundError(token)
+  return reply.code(204).send()
+}
+
+/** Logs that the store is unavailable, and shows it with the number of lost profiles. */
+async function sendStoreError (error: Error, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { message: problem } = error
+  const { queue: { counters, lastLoss }, unavailableSince } = request.server.hindsight.profiler
+  request.server.log.warn({ err: error, channel: 'profiler' }, 'The store of profiles cannot be used')
+  if (formatOf(request, reply.code(503)) !== 'html') {
+    const title = 'Service Unavailable'
+    const body = { type: 'about:blank', title, status: 503, detail: problem, counters, unavailableSince }
+    return reply.type('application/problem+json').send(visibleJson(body))
+  }
+  const { searchPage } = await import('../../reading/pages/list.js')
+  const since = new Date(unavailableSince ?? Date.now()).toISOString().replace('T', ' ').replace(/\..*/, ' UTC')
+  // A form cannot be sent again by a link.
+  const retry = isRetrieval(request) ? request.url : `${baseOf(request)}/`
+  return await sendPage(request, reply, (options) =>
+    searchPage({ problem: `${problem} (since ${since})`, counters, lastLoss, retry }, options))
+}
+
+async function sendAsset (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { name } = request.params as { name: string }
+  const asset = assets.find((asset) => asset.name === name)
+  if (asset === undefined) throw new NotAvailableError(`Asset "${name}" was not found: load the page again.`)
+  return reply
+    // Private: a shared cache would serve it to clients that may not see the profiler.
+    .header('cache-control', 'private, max-age=31536000, immutable')
+    .header('x-content-type-options', 'nosniff')
+    .type(asset.type)
+    .send(asset.content)
+}

@@ -1,0 +1,163 @@
+import { Readable } from 'node:stream'
+import createError from '@fastify/error'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Services } from '../../lifecycle/state.js'
+import { failureGroups, type FailureGroups } from '../../store/failure-groups.js'
+import { follow, type FollowOptions } from '../../store/follow.js'
+import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../store/search-query.js'
+import type { ProfilePage } from '../../store/storage.js'
+import { visibleJson } from '../../view/text.js'
+import { traceForm } from '../../parts/waiting/index.js'
+import { isTracing, traceWaits } from '../../parts/waiting/trace.js'
+import {
+  BadFieldError, baseOf, formatOf, formOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields
+} from './responses.js'
+
+const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
+const TooManyFollowersError =
+  createError('HINDSIGHT_TOO_MANY_FOLLOWERS', 'At most %s clients may follow the stream at once.', 503)
+
+const MAX_FOLLOWERS = 50
+/** Milliseconds between two events, or comments, of a stream. */
+const HEARTBEAT = 1_000
+
+/** The requests of this process that have not ended, and whether what later ones wait for is traced. */
+export type WaitingView = Awaited<ReturnType<typeof waitingView>>
+
+/** Lists of profiles: the newest, pages of a search, the stream of new ones, and requests that have not ended. */
+export default async function listRoutes (app: FastifyInstance): Promise<void> {
+  // `/_profiler` is redirected, as in the observed service.
+  app.get('/', { prefixTrailingSlash: 'slash', ...routeOptions(app, '_profiler_home') }, showProfiles)
+  app.get('/search', routeOptions(app, '_profiler_search'), showProfiles)
+  app.get('/search.json', routeOptions(app, '_profiler_search_json'), showProfiles)
+  for (const suffix of ['', '.json', '.md']) {
+    app.get(`/latest${suffix}`, routeOptions(app, '_profiler_latest'), redirectToLatest)
+  }
+  addStream(app)
+  app.get('/waiting.json', routeOptions(app, '_profiler_waiting'), waitingView)
+  app.post('/waiting', routeOptions(app, '_profiler_trace_waits'), async function switchTracing (request, reply) {
+    const { trace } = await formOf(request)
+    if (trace !== '1' && trace !== '0') throw new BadFieldError('trace', 'it is neither 1 nor 0')
+    traceWaits(app.hindsight, trace === '1')
+    if (formatOf(request, reply) === 'json') return await waitingView(request)
+    return reply.redirect(`${baseOf(request)}/`, 303)
+  })
+}
+
+async function waitingView (request: FastifyRequest) {
+  const waiting = request.server.hindsight.recorder?.waiting() ?? []
+  return { waiting, tracing: isTracing(), formToken: await formTokenOf(request) }
+}
+
+async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { panel, part, ...fields } = request.query as Fields
+  const { criteria } = searchOf(request, fields)
+  const latest = await request.server.hindsight.profiler.latest(criteria)
+  if (latest === undefined) {
+    const { error, ...others } = criteria
+    const kind = error === true ? 'failure' : 'profile'
+    throw new NothingStoredError(Object.keys(others).length === 0 ? kind : `matching ${kind}`)
+  }
+  // Some clients send another `Accept` to the target of a redirect.
+  const suffix = suffixOf(request) ?? (formatOf(request, reply) === 'markdown' ? '.md' : '')
+  const shown = Object.entries({ panel, part }).flatMap(([name, value]) =>
+    typeof value === 'string' ? [[name, value]] : [])
+  const query = shown.length === 0 ? '' : `?${new URLSearchParams(shown)}`
+  return reply.redirect(`${baseOf(request)}/${latest.token}${suffix}${query}`, 302)
+}
+
+async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  if (formatOf(request, reply) === 'json') return await groupsOf(request) ?? await search(request)
+  const { searchPage } = await import('../../reading/pages/list.js')
+  const fields = Object.fromEntries(Object.entries(request.query as Fields)
+    .map(([name, value]) => [name, String(Array.isArray(value) ? value.at(-1) : value)]))
+  try {
+    const failures = await groupsOf(request)
+    const page = failures === undefined ? await search(request) : {}
+    const { profiler, parts, recorder } = request.server.hindsight
+    const { counters, lastLoss } = profiler.queue
+    const { criteria } = searchOf(request)
+    const stats = await profiler.stats()
+    // Criteria are those of profiles.
+    const isNewest = Object.keys(criteria).length === 0 && fields.cursor === undefined
+    const waiting = isNewest ? recorder?.waiting() ?? [] : []
+    const form = waiting.length > 0 || (isNewest && isTracing())
+      ? traceForm({ base: baseOf(request), formToken: await formTokenOf(request) })
+      : ''
+    const routes = await routesMarkup(request, stats.profiles === 0)
+    const found = { ...page, failures, fields, criteria, own: criteriaOf(parts), routes }
+    const state = { stats, counters, lastLoss, waiting, traceForm: form }
+    return await sendPage(request, reply, (options) => searchPage({ ...found, ...state }, options))
+  } catch (error) {
+    const { statusCode, message } = error as FastifyError
+    if (statusCode !== 400) throw error
+    return await sendPage(request, reply.code(400), (options) => searchPage({ fields, problem: message }, options))
+  }
+}
+
+async function search (request: FastifyRequest): Promise<Pick<ProfilePage, 'profiles' | 'next'>> {
+  const { profiles, next } = await request.server.hindsight.profiler.search(searchOf(request))
+  return { profiles, next }
+}
+
+/** The routes of the application for a list without profiles. */
+async function routesMarkup (request: FastifyRequest, isEmpty: boolean): Promise<string> {
+  const { hindsight } = request.server
+  if (!hindsight.debug || !isEmpty) return ''
+  const { routesOf, routesTable } = await import('../../reading/pages/routes.js')
+  return routesTable(await routesOf(hindsight), hindsight.editor, baseOf(request))
+}
+
+/** The groups of `group=failures`; undefined for a list of profiles. */
+async function groupsOf (request: FastifyRequest): Promise<FailureGroups | undefined> {
+  const { group } = request.query as Fields
+  if (group === undefined || group === '') return undefined
+  if (group !== 'failures') throw new BadFieldError('group', 'only failures are grouped: group=failures')
+  return await failureGroups(request.server.hindsight.profiler, searchOf(request).criteria)
+}
+
+function searchOf (request: FastifyRequest, { group: _, ...fields } = request.query as Fields): SearchQuery {
+  return readSearch(fields, MAX_LIMIT, criteriaOf(request.server.hindsight.parts))
+}
+
+function addStream (app: FastifyInstance): void {
+  const followers = new Set<AbortController>()
+  app.addHook('preClose', async function endStreams () {
+    for (const follower of followers) follower.abort()
+  })
+  app.get('/stream', routeOptions(app, '_profiler_stream'), async function streamProfiles (request, reply) {
+    const { profiler } = app.hindsight
+    const { criteria } = searchOf(request)
+    if (followers.size >= MAX_FOLLOWERS) throw new TooManyFollowersError(MAX_FOLLOWERS)
+    const follower = new AbortController()
+    followers.add(follower)
+    // Also where the store fails.
+    reply.raw.once('close', () => {
+      follower.abort()
+      followers.delete(follower)
+    })
+    const after = (await profiler.search({ limit: 1 })).head
+    // The connection must not delay the end of the process. HTTP/2 has no such header (RFC 9113, section 8.2.2).
+    if (request.raw.httpVersionMajor === 1) reply.header('connection', 'close')
+    // Proxies must not buffer the events.
+    return reply.type('text/event-stream; charset=utf-8').header('x-accel-buffering', 'no')
+      .send(Readable.from(eventsOf(app.hindsight, { criteria, after, signal: follower.signal })))
+  })
+}
+
+async function * eventsOf (
+  { profiler, recorder }: Pick<Services, 'profiler' | 'recorder'>, options: FollowOptions
+): AsyncGenerator<string> {
+  let shown = ''
+  yield 'retry: 2000\n\n'
+  for await (const profiles of follow(profiler, { ...options, heartbeat: HEARTBEAT })) {
+    const waiting = recorder?.waitingTokens() ?? []
+    const isChanged = shown !== (shown = waiting.join())
+    // A comment keeps the connection open.
+    if (profiles.length === 0 && !isChanged) yield ': no new profiles\n\n'
+    else {
+      yield profiles.map((summary) => `event: profile\ndata: ${visibleJson(summary)}\n\n`).join('') +
+        (isChanged ? `event: waiting\ndata: ${visibleJson(waiting)}\n\n` : '')
+    }
+  }
+}

@@ -1,0 +1,165 @@
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { replayContext } from '../../lifecycle/state.js'
+import { CPU_HEADER } from '../../parts/cpu/record.js'
+import {
+  BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
+} from './responses.js'
+import { exampleOf } from '../../reading/replay/example.js'
+import type { RequestText } from '../../reading/replay/edited.js'
+import type { MaskedValue, StoredRequest, ValueOf } from '../../reading/replay/stored-request.js'
+import { PROFILE_VERSION, type Profile } from '../../store/profile.js'
+
+const VALUE = 'value.'
+const OTHER_FIELDS = ['form_token', 'confirm', 'cpu', 'method', 'url', 'headers', 'body']
+
+/**
+ * The routes of the application, requests that a developer writes for them, and replays of stored requests; in debug
+ * mode only: no role permits it in production.
+ */
+export default async function replayRoutes (app: FastifyInstance): Promise<void> {
+  if (!app.hindsight.debug) return
+  app.get('/:token/replay', routeOptions(app, '_profiler_replay_form'),
+    async (request, reply) => await sendForm(request, reply, await profileOf(request)))
+  app.post('/:token/replay', routeOptions(app, '_profiler_replay'), replayRequest)
+  app.get('/routes', routeOptions(app, '_profiler_routes'), showRoutes)
+  app.get('/routes/try', routeOptions(app, '_profiler_try_form'), showForm)
+  app.post('/routes/try', routeOptions(app, '_profiler_try'), sendRequest)
+}
+
+/** Sends the form of a request; of a profile without a token, that of a request that a developer writes. */
+async function sendForm (request: FastifyRequest, reply: FastifyReply, profile: Profile): Promise<unknown> {
+  const { replayPage, replayView } = await import('../../reading/pages/replay.js')
+  const view = replayView(profile, await formTokenOf(request), request.server.hindsight.base)
+  if (formatOf(request, reply) === 'json') return view
+  return await sendPage(request, reply, (options) => replayPage(view, options))
+}
+
+async function replayRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const fields = await formOf(request)
+  const profile = await profileOf(request)
+  const again = await sendEdited(request, reply, fields, profile)
+  if (again === undefined) return reply
+  const { token } = profile
+  if (formatOf(request, reply) !== 'json') {
+    const target = fields.cpu === '1' ? `${again.token}?panel=cpu` : `${token}/compare/${again.token}`
+    return reply.redirect(`${baseOf(request)}/${target}`, 303)
+  }
+  const { compareProfiles } = await import('../../reading/compare/compare.js')
+  const { token: newToken, status } = again
+  const comparison = compareProfiles(profile, again, request.server.hindsight.parts)
+  return { token: newToken, replayOf: token, status, comparison }
+}
+
+/**
+ * Sends the request of a profile as the fields change it. Undefined: the form was sent again, with what is missing;
+ * clients that want JSON receive an error.
+ */
+async function sendEdited (
+  request: FastifyRequest, reply: FastifyReply, fields: Fields, profile: Profile
+): Promise<Profile | undefined> {
+  const { storedRequest, isSafe } = await import('../../reading/replay/stored-request.js')
+  const { replay } = await import('../../reading/replay/replay.js')
+  const { editedRequest, restored, textOf, unixLines } = await import('../../reading/replay/edited.js')
+  const { replayPage, replayView } = await import('../../reading/pages/replay.js')
+  const view = replayView(profile, await formTokenOf(request), request.server.hindsight.base)
+  const shown = textOf(view.request)
+  const changed = Object.entries(shown).flatMap(([name, known]) => {
+    const given = fields[name] === undefined ? known : restored(unixLines(textField(fields, name)), known)
+    return given === unixLines(known) ? [] : [[name, given]]
+  })
+  const text: RequestText = { ...shown, ...Object.fromEntries(changed) }
+  try {
+    // An application may permit more to the address of another client.
+    const { ip } = request.server.hindsight.originOf(request)
+    const read = (valueOf?: ValueOf): StoredRequest =>
+      changed.length === 0 ? storedRequest(profile, valueOf) : editedRequest(text, { ...profile, ip }, valueOf)
+    const values = valuesOf(fields, read().masked, view.masked)
+    const stored = read(({ name }) => values.get(name))
+    if (!isSafe(stored.method) && fields.confirm !== '1') {
+      throw new BadFieldError('confirm', `${stored.method} is not safe (RFC 9110, section 9.2.1): send confirm=1, too`)
+    }
+    if (fields.cpu === '1') stored.headers[CPU_HEADER] = '1'
+    return await replayContext.run({ replayOf: profile.token }, replay, request.server.hindsight.app, stored)
+  } catch (error) {
+    const { statusCode = 500, message } = error as FastifyError
+    if (statusCode >= 500 || view.problem !== undefined || formatOf(request, reply) === 'json') throw error
+    const sent = { text, values: fields, reason: message }
+    await sendPage(request, reply.code(statusCode), (options) => replayPage(view, options, sent))
+    return undefined
+  }
+}
+
+function textField (fields: Fields, name: string): string {
+  const { [name]: value } = fields
+  if (typeof value === 'string') return value
+  throw new BadFieldError(name, 'it may be given only once')
+}
+
+/** The values of masked places; those of a place that was removed by a change have no effect. */
+function valuesOf (
+  fields: Fields, masked: readonly MaskedValue[], original: readonly MaskedValue[]
+): Map<string, string> {
+  const names = new Set([...original, ...masked].map(({ name }) => name))
+  const values = new Map<string, string>()
+  for (const field of Object.keys(fields)) {
+    if (OTHER_FIELDS.includes(field)) continue
+    const name = field.startsWith(VALUE) ? field.slice(VALUE.length) : field
+    if (name === field || !names.has(name)) {
+      const known = [...names].join(', ') || 'no values'
+      throw new BadFieldError(name, `nothing of that name is masked; masked are ${known}`)
+    }
+    const value = textField(fields, field)
+    if (/[\r\n\0]/.test(value) && !name.startsWith('body')) throw new BadFieldError(name, 'it has a line break')
+    values.set(name, value)
+  }
+  const missing = masked.find(({ name, required }) => required && !values.get(name))
+  if (missing === undefined) return values
+  throw new BadFieldError(missing.name, 'it is masked in the profile, and the request requires it')
+}
+
+async function showRoutes (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { routesOf, routesPage } = await import('../../reading/pages/routes.js')
+  const { hindsight } = request.server
+  const view = await routesOf(hindsight)
+  if (formatOf(request, reply) === 'json') return view
+  return await sendPage(request, reply, (options) => routesPage(view, hindsight.editor, options))
+}
+
+async function showForm (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const { method = 'GET', url = '/' } = request.query as Fields
+  return await sendForm(request, reply, written(request, String(method), String(url)))
+}
+
+async function sendRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const sent = await sendEdited(request, reply, await formOf(request), written(request, 'GET', '/'))
+  if (sent === undefined) return reply
+  const { token, status } = sent
+  return formatOf(request, reply) === 'json' ? { token, status } : reply.redirect(`${baseOf(request)}/${token}`, 303)
+}
+
+/** A request as a profile without a token. */
+function written (request: FastifyRequest, method: string, target: string): Profile {
+  const { host } = request
+  const { ip } = request.server.hindsight.originOf(request)
+  const hasBody = /^(?:POST|PUT|PATCH)$/.test(method)
+  const headers = { host, accept: '*/*', ...hasBody && { 'content-type': 'application/json' } }
+  const { instance, options } = request.server.hindsight.routeTable.routes
+    .find(({ methods, pattern }) => methods.includes(method) && pattern === target) ?? {}
+  const schema = (options?.schema as Fields | undefined)?.body
+  const body = schema === undefined ? {} : exampleOf(schema, instance?.getSchemas())
+  return {
+    version: PROFILE_VERSION,
+    token: '',
+    time: '',
+    duration: 0,
+    method,
+    url: target,
+    ip,
+    status: 0,
+    route: null,
+    exceptions: [],
+    logs: [],
+    events: [],
+    collectors: { request: { target, headers, ...hasBody && { body } } }
+  }
+}

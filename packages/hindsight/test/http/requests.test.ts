@@ -1,0 +1,23 @@
+import t from 'tap'
+import { isOwnPath, isProfilePath } from '../../src/http/requests.js'
+import { inBothModes } from '../support/modes.js'
+
+t.test('the paths of the profiler, in each spelling that a router may accept', async (t) => {
+  for (const path of ['/_profiler', '/_profiler/', '/_profiler/3fa94c.json', '/_wdt/3fa94c', '/_error/1', '//_profiler', '/%5Fprofiler/x', '/_PROFILER/x']) {
+    t.ok(isOwnPath(path), path)
+    t.ok(isOwnPath(`/base${path}`, '/base'), `/base${path}`)
+    t.notOk(isOwnPath(path, '/base'), `${path} of the application`)
+    if (!path.includes('_error')) t.ok(isProfilePath(`/base${path}`, '/base'), `/base${path}`)
+  }
+  for (const path of ['/', '/_profilers', '/x/_profiler', '/profiler', '/%zz', '/_fragment']) t.notOk(isOwnPath(path), path)
+  t.notOk(isProfilePath('/_profiler', '/base'))
+  t.notOk(isProfilePath('/_error/1', ''), 'previews of error pages have profiles')
+})
+
+inBothModes('no request for a profile is profiled, whether it has a page or not', async (t, build, mode) => {
+  const app = await build()
+  for (const url of ['/_profiler/', '/_profiler/no/page', '/_wdt/no/page', '/_error/404', '/_PROFILER/x', '/x']) await app.inject(url)
+  const { profiles } = await app.hindsight.profiler.search({ limit: 10 })
+  // In `full` mode the preview of an error page is a route like others, as in the observed service.
+  t.strictSame(profiles.map(({ url }) => new URL(url).pathname), mode === 'full' ? ['/x', '/_error/404'] : ['/x'])
+})

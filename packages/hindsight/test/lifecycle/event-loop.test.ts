@@ -1,0 +1,89 @@
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { blocksIn, doOwnWork, watchLoop } from '../../src/lifecycle/event-loop.js'
+import { Recording } from '../../src/recording/recording.js'
+import { inBothModes } from '../support/modes.js'
+import { profileOf } from '../support/app.js'
+
+function block (ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+
+t.test('requests that were open at the same time share the event loop', async t => {
+  const first = watchLoop()
+  t.equal(first(), false)
+  const [a, b] = [watchLoop(), watchLoop()]
+  t.same([a(), b()], [true, true])
+})
+
+t.test('a block is one that no timer interrupts', async t => {
+  const start = performance.now()
+  const end = watchLoop()
+  await sleep(30)
+  const blocked = performance.now()
+  block(70)
+  const blockEnd = performance.now()
+  await turn()
+  end()
+  const found = blocksIn({ start: blocked, end: blockEnd })
+  t.equal(found.length, 1)
+  t.ok((found[0]?.end ?? 0) - (found[0]?.start ?? 0) >= 50)
+  t.same(blocksIn({ start: start - 100, end: start }), [], 'not of another time')
+})
+
+t.test('work of Hindsight is no block', async (t) => {
+  const start = performance.now()
+  const end = watchLoop()
+  t.equal(doOwnWork(() => { block(80); return 'done' }), 'done')
+  await turn()
+  end()
+  t.same(blocksIn({ start, end: performance.now() }), [])
+})
+
+t.test('of a block, the milliseconds of Hindsight are reported', async (t) => {
+  const start = performance.now()
+  const end = watchLoop()
+  block(60)
+  doOwnWork(() => { block(30) })
+  await turn()
+  end()
+  const [found] = blocksIn({ start, end: performance.now() })
+  t.ok(found !== undefined && found.own >= 30 && found.end - found.start - found.own >= 50, JSON.stringify(found))
+})
+
+inBothModes('a blocked event loop is a problem, with its line or the command for it', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/slow', async function slow () {
+      block(80)
+      return {}
+    })
+    app.post('/slow', async () => {
+      block(80)
+      return {}
+    })
+  })
+  const panel = async (token: unknown) => (await app.inject(`/_profiler/${String(token)}?panel=performance`)).body
+  const get = await app.inject('/slow')
+  const { collectors } = await profileOf(app, get) as { collectors: Record<string, any> }
+  t.ok(collectors.performance.budget.blocks[0].duration >= 75)
+  const page = await panel(get.headers['x-debug-token'])
+  t.match(page, /The event loop was blocked for [\d.,]+ ms\. For the line of code, record a CPU profile: curl -H/)
+  t.match(page, 'warning')
+  const overview = await app.inject(`/_profiler/${String(get.headers['x-debug-token'])}`)
+  t.match(overview.body, /The event loop was blocked for [\d.,]+ ms\. <a href="\?panel=timeline">Record a CPU profile<\/a>/)
+  const post = await app.inject({ method: 'POST', url: '/slow' })
+  t.match(await panel(post.headers['x-debug-token']), 'send the request again with the header x-hindsight-cpu: 1')
+  const profiled = await app.inject({ url: '/slow', headers: { 'x-hindsight-cpu': '1' } })
+  t.match(await panel(profiled.headers['x-debug-token']), /blocked for [\d.,]+ ms: most of the time ran block \([^)]*event-loop\.test\.ts:8\)\./)
+  const { body: found } = await app.inject(`/_profiler/${String(profiled.headers['x-debug-token'])}`)
+  t.match(found, /most of the time ran block \(<a href="vscode:[^"]*event-loop\.test\.ts:8:1"/)
+  const { body } = await app.inject({ url: `/_profiler/${String(profiled.headers['x-debug-token'])}`, headers: { accept: 'text/markdown' } })
+  t.match(body, '## Blocked event loop')
+})
+
+t.test('work of Hindsight that fails has ended', async t => {
+  const recording = new Recording()
+  t.throws(() => recording.measureOwn(() => { throw new Error('no') }), { message: 'no' })
+  t.equal(recording.ownSince, null)
+})

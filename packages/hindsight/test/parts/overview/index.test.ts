@@ -1,0 +1,109 @@
+import t from 'tap'
+import { JSDOM } from 'jsdom'
+import { outcomeSentence, overview as overviewPanel } from '../../../src/parts/overview/index.js'
+import { summarize } from '../../../src/store/summary.js'
+import { failure, profile } from '../fixture.js'
+import { markup, texts } from '../support.js'
+
+const event = (listener: string, outcome: string, stage = 'kernel.request') =>
+  ({ stage, listener, pass: 'main', outcome, start: 1, duration: 0.5 }) as never
+const call = (url: string, status: number, duration: number) => ({ method: 'GET', url, status, start: 3, duration })
+const whole = failure('000001', {
+  status: 500,
+  duration: 20,
+  route: { name: 'orders', pattern: '/', params: {}, methods: ['GET'], handler: '/app/routes/orders.ts:12' },
+  logs: [{ time: '', level: 'info', channel: 'app', message: '', context: {} }, { time: '', level: 'debug', channel: 'event', message: '', context: {} }],
+  collectors: {
+    performance: { handlerStart: 2, handler: 15, firstByte: 18 },
+    'http-client': { count: 2, calls: [call('http://a.test/', 200, 3), call('http://b.test/', 503, 9)] }
+  },
+  parent: '00000a',
+  replayOf: '00000b'
+})
+
+const facts = (root: ParentNode) => texts(root, '.facts-list dt').map((name, i) => `${name}: ${texts(root, '.facts-list dd')[i]}`)
+
+t.test('the overview has the main facts of the request', async t => {
+  const parent = summarize(profile('00000a', { method: 'POST' }))
+  const children = [summarize(profile('00000c'))]
+  const editor = (file: string, line: number): string => `vscode://file${file}:${line}`
+  const root = JSDOM.fragment(markup(overviewPanel, whole, { editor, base: '/_profiler', parent, children, differences: '<p id="d"></p>' }))
+  t.same(facts(root), [
+    'Slowest part: handler orders 15 msGET / · b.test 9 ms', 'Calls: 2 calls, 1 failedGET http://b.test/: 503', 'Handler: /app/routes/orders.ts:12'
+  ])
+  t.ok(root.querySelector('#d'), 'the differences')
+  t.same([...root.querySelectorAll('a')].filter((link) => link.closest('.waterfall') === null).map((link) => link.getAttribute('href')), [
+    'vscode://file/app/plugins/router.ts:3', '?panel=router', '?panel=http-client#call-2', '?panel=http-client',
+    'vscode://file/app/routes/orders.ts:12',
+    '/_profiler/00000a', '/_profiler/00000b', '/_profiler/00000b/compare/000001', '/_profiler/00000c', '/_profiler/search?parent=000001'
+  ])
+  const alone = JSDOM.fragment(markup(overviewPanel, whole, { parent: null }))
+  t.match(alone.textContent, /Profile 00000a is not stored any more\./)
+})
+
+t.test('one sentence summarizes the request', async t => {
+  for (const [changes, expected] of [
+    [{}, 'GET returned 200 OK in 1.25 ms.'],
+    [{ status: 204, events: [event('cors', 'answered')] }, 'GET returned 204 No Content in 1.25 ms. The listener "cors" sent the response.'],
+    [{ status: 401, events: [event('auth', 'raised', 'onRequest')] }, 'GET returned 401 Unauthorized in 1.25 ms. The onRequest hook "auth" raised an error.'],
+    [{ status: 499 }, 'The client closed the connection after 1.25 ms, before the response.'],
+    [
+      { status: 499, exceptions: [{ name: 'Error', message: 'boom', frames: [], stack: '' }] },
+      'The client closed the connection after 1.25 ms, before the response. An error was recorded: Error: boom.'
+    ],
+    [
+      { status: 444, exceptions: [{ name: 'Error', message: '', code: 'ERR_STREAM_PREMATURE_CLOSE', frames: [], stack: '' }] },
+      'The server closed the connection after 1.25 ms, before the response: Error: ERR_STREAM_PREMATURE_CLOSE.'
+    ],
+    [{ status: 799 }, 'GET returned 799 in 1.25 ms.'],
+    [
+      { exceptions: [{ name: 'Error', message: 'Sent twice?', frames: [], stack: '' }] },
+      'GET returned 200 OK in 1.25 ms, and an error was recorded: Error: Sent twice?'
+    ]
+  ] as const) t.equal(outcomeSentence(profile('000001', changes as never)), expected)
+  t.equal(outcomeSentence(whole), 'NotFoundError: No route found for ' +
+    '"GET http://127.0.0.1:3000/robots.txt" (/app/plugins/router.ts:3). Its root cause is LookupError: No routes found for "/robots.txt/".')
+})
+
+t.test('what Hindsight does for the page and the profile is not the slowest part', async t => {
+  const stage = 'kernel.controller_arguments'
+  const took = (listener: string, duration: number, pass = 'main') => ({ ...event(listener, 'ran', stage) as object, pass, duration }) as never
+  const own = { performance: { hindsightStart: 2, hindsight: 80 } }
+  for (const [events, expected] of [
+    [[took('error', 60, 'error'), took('firewall', 3), took('request-data-collector', 9)], ['Slowest part: firewall 3 ms']],
+    [[took('error', 60, 'error'), took('debug-toolbar', 9)], []]
+  ] as const) {
+    const root = JSDOM.fragment(markup(overviewPanel, failure('000001', { events: [...events], collectors: own })))
+    t.same(facts(root).filter((fact) => fact.startsWith('Slowest')), expected)
+  }
+})
+
+t.test('the slowest part has a share of the time, before the response had ended', async t => {
+  const hook = (start: number, duration: number, stage: string) => ({ ...event('a', 'ran', stage) as object, start, duration }) as never
+  const part = (...events: never[]) => facts(JSDOM.fragment(markup(overviewPanel, profile('000001', { duration: 100, events }))))
+  t.match(part(hook(1, 40, 'onRequest')), [/^Slowest part: a/])
+  t.same(part(hook(1, 4, 'onRequest')), [], 'the time went elsewhere')
+  t.same(part(hook(99, 40, 'onResponse')), [], 'after the response')
+})
+
+t.test('what is near a request without a route, and what is wrong with a body, is in the overview', async t => {
+  const tried = [{ name: 'GET /orders', methods: ['GET'], pattern: '/orders', why: 'segment 1 differs', isNear: true }, { name: 'GET /', isNear: false }]
+  const router = { tried }
+  const sectionsOf = (changes: object) => texts(JSDOM.fragment(markup(overviewPanel, profile('000001', changes))), '.part')
+    .filter((text) => /^(?:Similar|Rejected)/.test(text))
+  t.same(sectionsOf({ status: 404, route: null, collectors: { router } }), ['Similar routesRouteMismatchGET /orderssegment 1 differs'])
+  t.same(sectionsOf({ status: 404, route: whole.route, collectors: { router } }), [])
+  const malformed = { line: 2, column: 3, excerpt: { start: 1, lines: ['{', '  x'], column: 3 } }
+  const exceptions = [{ name: 'E', message: 'm', frames: [], stack: '', rejected: { part: 'body', malformed } }]
+  t.same(sectionsOf({ status: 400, exceptions }), ['Rejected1{ → 2 x'])
+})
+
+t.test('a bar has the colors of the timeline, and more than one share', async t => {
+  const bar = (work: object[]) => {
+    const budget = { work, javascript: 2, sending: 0, waiting: 0, collection: 0, isShared: false, blocks: [], collections: [] }
+    const root = JSDOM.fragment(markup(overviewPanel, profile('000001', { collectors: { performance: { budget } } })))
+    return [...root.querySelectorAll('.budget rect')].map(({ classList }) => classList.value)
+  }
+  t.same(bar([{ one: 'call', many: 'calls', count: 1, duration: 3 }]), ['bar-call', 'bar-handler'])
+  t.same(bar([]), [])
+})

@@ -1,0 +1,207 @@
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import { JSDOM } from 'jsdom'
+import t, { type Test } from 'tap'
+import { hindsight } from '../../src/hindsight.js'
+import { OPTIONS } from '../../src/check-options.js'
+import { GROUPS, type Collector, type CollectorPanel } from '../../src/parts/part.js'
+import { html } from '../../src/view/text.js'
+import { profileOf } from '../support/app.js'
+import { testdir } from '../support/folder.js'
+import { texts } from './support.js'
+import { inBothModes, type TestedMode } from '../support/modes.js'
+
+interface Tenant { of: string, rows: number, secret?: string }
+
+const HTML = { accept: 'text/html', 'sec-fetch-dest': 'document' }
+
+/** A part with every ability; `calls` counts how often it is started and ended. */
+function tenantPart (calls: string[] = []): Collector<Tenant> {
+  return {
+    name: 'tenant',
+    start: () => {
+      calls.push('start')
+      return () => calls.push('end')
+    },
+    collect: ({ query, headers }) => {
+      const { of = '' } = query as { of?: string }
+      return { of, rows: of.length, secret: `Bearer ${String(headers.authorization)}` }
+    },
+    panel: {
+      label: 'Tenant',
+      group: 'request',
+      count: ({ rows }) => rows,
+      problem: ({ of }) => of === 'none',
+      warnings: ({ of }) => of === 'old' ? 2 : 0,
+      render: ({ of }) => html`<p class="tenant">of ${of}</p>`
+    },
+    timeline: ({ of }) => [{ name: `look up ${of}`, start: 0.01, duration: 0.5, failed: of === 'none' }],
+    overview: ({ of, rows }) => [{ title: 'Tenant', value: html`<b>${of}</b>, ${rows}` }],
+    sentence: ({ of }) => of === '' ? undefined : `It is of tenant ${of}.`,
+    times: ({ of, rows }) => [{ name: `look up ${of}`, time: rows, count: 1 }],
+    notice: ({ of }) => ({ title: 'Whose is it?', sentences: of === 'none' ? ['Nobody <owns> it.'] : [] }),
+    toolbar: ({ of }) => ({ title: 'Tenant', head: html`tenant ${of}`, facts: { Tenant: of } }),
+    markdown: ({ of }) => [{ title: 'Tenant', text: `of ${of}` }],
+    hints: ({ of }) => of === 'none' ? [{ title: 'No tenant', text: 'Send ?of=blue.' }] : [],
+    comparison: [{ values: ({ of }) => ({ tenant: of }) }],
+    differences: [{ values: ({ of }) => ({ 'tenant of the request': of }) }],
+    search: { tenant: ({ of }) => of }
+  }
+}
+
+async function start (t: Test, mode: TestedMode, collectors: Collector[], storage?: 'memory'): Promise<FastifyInstance> {
+  const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
+  const profiler = { collectors, ...storage === undefined ? { dataDir: testdir(t) } : { storage } }
+  await app.register(hindsight, { lifecycle: mode, debug: true, session: false, profiler })
+  app.get('/page', async (_request, reply) => reply.type('text/html').send('<!DOCTYPE html><body><p>page</p></body>'))
+  app.get('/', async ({ query }: FastifyRequest) => {
+    if ((query as { of?: string }).of === 'none') throw new Error('failed on purpose')
+    return 'done'
+  })
+  t.teardown(() => app.close())
+  await app.ready()
+  return app
+}
+
+async function page (app: FastifyInstance, url: string): Promise<DocumentFragment> {
+  return JSDOM.fragment((await app.inject({ url, headers: HTML })).body)
+}
+
+inBothModes('a part of an application is in each view of its profiles', async (t, _build, mode) => {
+  const calls: string[] = []
+  const app = await start(t, mode, [tenantPart(calls)], mode === 'full' ? 'memory' : undefined)
+  t.same(calls, ['start'])
+  const { token: fine } = await profileOf(app, await app.inject({ url: '/?of=blue', headers: { authorization: 's3cret' } }))
+  const { token: failed, collectors } = await profileOf(app, await app.inject('/?of=none'))
+  t.match(collectors.tenant, { of: 'none', rows: 4 })
+  const profile = (await app.inject(`/_profiler/${fine}.json`)).body
+  t.match(JSON.parse(profile), { collectors: { tenant: { of: 'blue', rows: 4, secret: '******' } } })
+  t.notMatch(profile, 's3cret')
+
+  const panel = await page(app, `/_profiler/${failed}?panel=tenant`)
+  t.same(texts(panel, '.menu [aria-current]'), ['Tenant 1 error'])
+  t.same(texts(await page(app, `/_profiler/${fine}?panel=tenant`), '.menu [aria-current]'), ['Tenant 4 items'])
+  t.equal(panel.querySelector('.menu li > ul [aria-current]')?.closest('ul')?.parentElement?.querySelector('a > span')?.textContent, 'Request')
+  t.equal(panel.querySelector('.panel .tenant')?.textContent, 'of none')
+  t.same(texts(panel, '.blocked'), ['Whose is it?Nobody <owns> it.'])
+
+  const timeline = await page(app, `/_profiler/${failed}?panel=timeline`)
+  t.equal(timeline.querySelector('.more a[href="?panel=tenant"]')?.closest('details')?.querySelector('.name')?.textContent, 'look up none')
+  t.ok((await page(app, `/_profiler/${fine}?panel=timeline`)).querySelector('.waterfall .bar-own'))
+  t.ok(texts(await page(app, `/_profiler/${fine}?panel=timeline`), '.legend a').includes('Tenant 1'))
+
+  const overview = await page(app, `/_profiler/${failed}`)
+  t.ok(texts(overview, '.facts-list dt').includes('Tenant'))
+  t.ok(texts(overview, '.facts-list dd').includes('none, 4'))
+  t.ok(texts(overview, '.differences tbody tr').includes('tenant of the requestbluenone'))
+
+  const bar = (root: DocumentFragment): string[] => texts((root.querySelector('hindsight-toolbar > template') as HTMLTemplateElement).content,
+    '.item.own .head')
+  t.same(bar(await page(app, '/page?of=blue')), ['Tenant: tenant blue'], 'before the response is sent')
+  t.same(bar(await page(app, `/_wdt/${failed}`)), ['Tenant: tenant none'])
+
+  const markdown = (await app.inject(`/_profiler/${failed}.md`)).body
+  t.match(markdown, 'It is of tenant none.')
+  t.match(markdown, '## Tenant\n\n```text\nof none\n```')
+  t.match(markdown, '## Hint: No tenant\n\nSend ?of\\=blue\\.'.replaceAll('\\', ''))
+  t.match(markdown, 'tenant of the request: blue → none')
+
+  const comparison = (await app.inject(`/_profiler/${fine}/compare/${failed}.json`)).json<{ sections: Array<{ name: string, label: string }> }>()
+  t.match(comparison.sections.find(({ name }) => name === 'tenant'), { label: 'Tenant', differences: [{ what: 'tenant', a: 'blue', b: 'none' }], equal: 0 })
+
+  const search = async (query: string): Promise<unknown[]> => (await app.inject(`/_profiler/search.json?${query}`)).json<{
+    profiles: Array<{
+      token: string,
+      values: unknown
+    }>
+  }>().profiles
+  t.match(await search('q=tenant:blue+url:of'), [{ values: { tenant: 'blue' } }, { token: fine, values: { tenant: 'blue' } }])
+  t.match(await search('tenant=NO&error=1'), [{ token: failed, values: { tenant: 'none' } }])
+  t.same(await search('tenant=lue'), [])
+  const list = await page(app, '/_profiler/')
+  t.equal(texts(list, 'td .facts').filter((text) => text === 'tenant: none').length, 1)
+  t.ok(list.querySelector('.search [name=tenant]'))
+  t.match((await app.inject('/_profiler/search.json?nobody=1')).json(), { detail: /use one of .*, tenant, q/ })
+  await app.close()
+  t.same(calls, ['start', 'end'])
+})
+
+inBothModes('functions that throw affect no other part', async (t, _build, mode) => {
+  const fails = (): never => { throw new Error('no') }
+  const later = async (): Promise<never> => { throw new Error('later') }
+  const broken = (name: string, fails: () => never) => ({
+    name,
+    collect: () => ({ a: 1 }),
+    panel: { count: fails, problem: fails, warnings: fails, render: fails },
+    timeline: fails,
+    overview: fails,
+    notice: fails,
+    toolbar: fails,
+    markdown: fails,
+    hints: fails,
+    comparison: [{ values: fails }, { order: 1, compare: fails }],
+    differences: [{ values: fails }],
+    search: { broken: fails }
+  })
+  const app = await start(t, mode, [broken('broken', fails), broken('late', later as never), tenantPart()] as Collector[], 'memory')
+  const { token } = await profileOf(app, await app.inject('/?of=none'))
+  for (const url of ['?panel=overview', '?panel=timeline', '?panel=broken', '.md', `/compare/${token}`, '/differences']) {
+    t.equal((await app.inject({ url: `/_profiler/${token}${url}`, headers: HTML })).statusCode, 200, url)
+  }
+  t.match((await page(app, `/_profiler/${token}?panel=late`)).textContent, 'The panel failed: it returned a promise')
+  t.match((await page(app, '/page?of=a')).querySelector<HTMLTemplateElement>('hindsight-toolbar > template')?.content.textContent, 'tenant a')
+  t.match((await page(app, `/_profiler/${token}`)).textContent, 'Tenant')
+})
+
+inBothModes('applications with equal options have their own parts', async (t, _build, mode) => {
+  const of = (name: string): Collector => ({ name: 'tenant', collect: () => 1, panel: { render: () => html`<p class="by">${name}</p>` } })
+  const [a, b] = [await start(t, mode, [of('a')], 'memory'), await start(t, mode, [of('b')], 'memory')]
+  const by = async (app: FastifyInstance): Promise<string | undefined | null> => {
+    const { token } = await profileOf(app, await app.inject('/'))
+    return (await page(app, `/_profiler/${token}?panel=tenant`)).querySelector('.by')?.textContent
+  }
+  t.equal(await by(a), 'a')
+  t.equal(await by(b), 'b')
+  t.equal(await by(a), 'a')
+  await b.close()
+  t.equal(await by(a), 'a')
+})
+
+t.test('data of a part that an application does not have are JSON', async (t) => {
+  const dataDir = testdir(t)
+  const app = Fastify() as unknown as FastifyInstance
+  await app.register(hindsight, { debug: true, profiler: { dataDir, collectors: [tenantPart()] } })
+  const { token } = await profileOf(app, await app.inject('/?of=blue'))
+  await app.close()
+  const other = Fastify() as unknown as FastifyInstance
+  t.teardown(() => other.close())
+  await other.register(hindsight, { debug: true, profiler: { dataDir } })
+  t.match((await page(other, `/_profiler/${token}?panel=tenant`)).querySelector('.panel pre')?.textContent, /"of": "blue"/)
+})
+
+t.test('a criterion with an invalid name stops the start', async (t) => {
+  for (const name of ['url', 'limit', 'Tenant', 'a b']) {
+    const app = Fastify() as unknown as FastifyInstance
+    const collectors = [{ name: 'tenant', collect: () => 1, search: { [name]: () => 1 } }]
+    await t.rejects(Promise.resolve(app.register(hindsight, { debug: true, profiler: { storage: 'memory', collectors } })), {
+      message: `profiler.collectors: the criterion "${name}" of "search" is one of Hindsight, or not of the letters a to z and "_"`
+    })
+    await app.close()
+  }
+})
+
+t.test('a collector may have what its type offers, and nothing else', (t) => {
+  // The types check that both lists are complete.
+  const abilities = [
+    'name', 'start', 'collect', 'panel', 'timeline', 'overview', 'sentence', 'notice', 'toolbar', 'markdown', 'hints', 'comparison',
+    'differences', 'times', 'search'
+  ] as const satisfies ReadonlyArray<keyof Collector>
+  const ofPanel = ['label', 'group', 'count', 'problem', 'warnings', 'render'] as const satisfies ReadonlyArray<keyof CollectorPanel>
+  const isComplete: [Exclude<keyof Collector, typeof abilities[number]>, Exclude<keyof CollectorPanel, typeof ofPanel[number]>] extends
+  [never, never] ? true : false = true
+  t.ok(isComplete)
+  const { properties = {} } = OPTIONS.profiler?.properties?.collectors?.items ?? {}
+  t.same(Object.keys(properties).sort(), [...abilities].sort())
+  t.same(Object.keys(properties.panel?.properties ?? {}).sort(), [...ofPanel].sort())
+  t.same(properties.panel?.properties?.group?.enum, Object.keys(GROUPS))
+  t.end()
+})

@@ -1,0 +1,139 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { budgetSentence, shareTime, type TimeBudget, type Work } from '../../../src/parts/performance/budget.js'
+import { recordingOf } from '../../../src/lifecycle/state.js'
+import { unfinishedProfile } from '../../../src/parts/collect.js'
+import { recordQuery } from '../../../src/queries/observe.js'
+import { inBothModes } from '../../support/modes.js'
+import { listen, profileOf } from '../../support/app.js'
+
+const QUERIES = { one: 'query', many: 'queries' }
+const CALLS = { one: 'call', many: 'calls' }
+const BUDGET = { work: [], javascript: 0, collection: 0, sending: 0, waiting: 0, isShared: false, blocks: [], collections: [] }
+
+type Sampled = [at: number, idle: number]
+const share = (samples: Sampled[], queries: Work[] = [], calls: Work[] = [], readyAt = 0) => {
+  const works = [...queries.map((work) => ({ kind: QUERIES, work })), ...calls.map((work) => ({ kind: CALLS, work }))]
+  const { work, ...others } = shareTime(samples.map(([at, idle]) => ({ at, idle })), works, readyAt)
+  return { ...Object.fromEntries(work.map(({ many, count, duration }) => [many, [count, duration]])), ...others }
+}
+const other = { javascript: 0, sending: 0, waiting: 0 }
+
+t.test('each part of the time is counted once', async t => {
+  t.same(share([[0, 0], [100, 0]]), { ...other, javascript: 100 }, 'code')
+  t.same(share([[0, 0], [100, 98]]), { ...other, javascript: 2, waiting: 98 }, 'a timer')
+  t.same(share([[0, 0], [1, 0], [91, 89], [100, 89]], [{ startedAt: 1, endedAt: 91 }]),
+    { ...other, queries: [1, 89], javascript: 11 }, 'a query')
+  t.same(share([[0, 0], [1, 0], [81, 0], [100, 19]], [{ startedAt: 1, endedAt: 81 }]),
+    { ...other, queries: [1, 0], javascript: 81, waiting: 19 }, 'a query whose result waits for code')
+  t.same(share([[0, 0], [1, 0], [81, 0], [90, 0]], [{ startedAt: 1, endedAt: 81, isSync: true }]),
+    { ...other, queries: [1, 80], javascript: 10 }, 'a query in the thread of the event loop')
+  const short = [10, 20, 30].map((startedAt) => ({ startedAt, endedAt: startedAt + 5, isSync: true }))
+  t.same(share([[0, 0], [16, 0], [40, 0]], short), { ...other, queries: [3, 15], javascript: 25 }, 'short ones between samples')
+  t.same(share([[0, 0], [40, 0]], [{ startedAt: 5, endedAt: 25, isSync: true }], [{ startedAt: 10, endedAt: 20, isSync: true }]),
+    { ...other, queries: [1, 20], calls: [1, 0], javascript: 20 }, 'one within another')
+  t.same(share([[0, 0], [40, 0]], [{ startedAt: 50, endedAt: 60, isSync: true }]), { ...other, queries: [1, 0], javascript: 40 },
+    'one after the response')
+  t.same(share([[0, 0], [0, 0], [50, 50], [80, 80]], [{ startedAt: 0, endedAt: 50 }], [{ startedAt: 0, endedAt: 80 }]),
+    { ...other, queries: [1, 50], calls: [1, 30] }, 'a query and a call at once')
+  t.same(share([[0, 0], [0, 0], [40, 40], [90, 90]], [{ startedAt: 40, endedAt: 90, wait: 40 }]),
+    { ...other, queries: [1, 90] }, 'a query that waits for a connection')
+  t.same(share([[0, 0], [10, 10]], [{ startedAt: 0 }]), { ...other, queries: [1, 10] }, 'a query that has not ended')
+  t.same(share([[0, 0], [50, 50], [60, 60]], [], [{ startedAt: 0 }], 50),
+    { ...other, calls: [1, 0], waiting: 50, sending: 10 }, 'a call that nothing waits for')
+  t.same(share([[0, 0], [10, 10], [30, 30]], [], [], 10), { ...other, waiting: 10, sending: 20 }, 'a slow client')
+})
+
+t.test('the sentence has what takes a share of the time', async t => {
+  const work = [{ ...QUERIES, count: 24, duration: 96 }, { ...CALLS, count: 2, duration: 40 }]
+  t.equal(budgetSentence({ ...BUDGET, work, javascript: 38, waiting: 13 }, 187),
+    '187 ms: 96 ms in 24 queries, 40 ms in 2 calls, 38 ms of JavaScript, 13 ms waiting for something that was not recorded.')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 100, collection: 30, waiting: 1 }, 101),
+    '101 ms: 100 ms of JavaScript (30 ms of it garbage collection).')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 157 }, 114), '114 ms of JavaScript.', 'not the page of Hindsight')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 5, collection: 3 }, 2), '2 ms of JavaScript (2 ms of it garbage collection).', 'not more than all')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 50, sending: 50, isShared: true }, 100),
+    '100 ms: 50 ms of JavaScript (other requests included), 50 ms sending or streaming the response.')
+})
+
+inBothModes('the budget of a request is in its profile and on its diagnostic page', async (t, build) => {
+  const app = await build(async (app) => {
+    app.get('/', async () => {
+      const end = recordQuery({ system: 'postgresql', statement: 'select 1', parameters: [] })
+      await sleep(60)
+      end({ rows: 1 })
+      await sleep(60)
+      throw new Error('late')
+    })
+  })
+  // Modules are loaded with the first request.
+  await app.inject({ url: '/', headers: { accept: 'text/html' } })
+  const response = await app.inject({ url: '/', headers: { accept: 'text/html' } })
+  const { collectors, duration } = await profileOf(app, response) as { collectors: Record<string, any>, duration: number }
+  const { work, javascript, waiting, sending } = collectors.performance.budget
+  t.match(work, [{ one: 'query', count: 1 }])
+  t.ok(Math.abs(work[0].duration + javascript + waiting + sending - duration) < 1, 'the parts are the whole')
+  t.match(response.body, /<p>\d+ ms: /)
+  const { body: panel } = await app.inject(`/_profiler/${response.headers['x-debug-token'] as string}?panel=overview`)
+  t.match(panel, /<p>[\d.,]+ ms: [\d.,]+ ms .*\.<\/p>/)
+})
+
+inBothModes('the time in which the diagnostic page is made is none of the request', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async (request, reply) => recordingOf(request).measureOwn(() => {
+      const end = performance.now() + 150
+      while (performance.now() < end);
+      return { duration: unfinishedProfile(request, reply, []).duration }
+    }))
+  })
+  t.ok((await app.inject('/')).json<{ duration: number }>().duration < 150)
+})
+
+inBothModes('a clock that the application replaces does not change its times', async (t, build) => {
+  const { now } = performance
+  t.teardown(() => Object.assign(performance, { now }))
+  const app = await build((app) => {
+    app.get('/', async () => {
+      Object.assign(performance, { now: () => now.call(performance) + 3_600_000 })
+      const end = recordQuery({ system: 'postgresql', statement: 'select 1', parameters: [] })
+      await sleep(20)
+      end({ rows: 1 })
+      return 'ok'
+    })
+  })
+  const response = await app.inject('/')
+  const { duration, collectors, events } = await profileOf(app, response)
+  const { budget, handler } = collectors.performance as { budget: TimeBudget, handler: number }
+  const { queries: [query] } = collectors.queries as { queries: Array<{ duration: number }> }
+  t.same(budget.blocks.filter((block) => block.duration > 60_000), [])
+  t.same([duration, handler, query?.duration, ...events.map((event) => event.duration)].filter((time) => Number(time) > 60_000), [])
+})
+
+inBothModes('requests for pages of the profiler are no other requests', async (t, build) => {
+  const app = await build((app) => { app.get('/', async () => await sleep(20, 'ok')) })
+  const origin = `http://127.0.0.1:${await listen(app)}`
+  const isShared = async (): Promise<unknown> => {
+    const headers = Object.fromEntries((await fetch(origin)).headers)
+    return ((await profileOf(app, { headers })).collectors.performance as { budget: TimeBudget }).budget.isShared
+  }
+  const leave = new AbortController()
+  const stream = await fetch(`${origin}/_profiler/stream`, { signal: leave.signal })
+  t.equal(stream.status, 200)
+  t.equal(await isShared(), false)
+  leave.abort()
+  const other = fetch(origin)
+  t.equal(await isShared(), true)
+  await other
+})
+
+inBothModes('garbage collections are known of a request that does not wait for anything', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', () => Array.from({ length: 300_000 }, (_, i) => ({ i, text: `${i}`.repeat(3) })).length)
+  })
+  const response = await app.inject('/')
+  // Reading a profile at once makes it before the collections are known.
+  await sleep(20)
+  const { collectors } = await profileOf(app, response)
+  const { budget: { collection, collections } } = collectors.performance as { budget: TimeBudget }
+  t.ok(collection > 0 && collections.length > 0, `${collection}`)
+})

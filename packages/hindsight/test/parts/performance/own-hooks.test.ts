@@ -1,0 +1,49 @@
+import { Readable } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { overview } from '../../../src/parts/overview/index.js'
+import { timeline } from '../../../src/parts/timeline/index.js'
+import { profileOf } from '../../support/app.js'
+import { inBothModes } from '../../support/modes.js'
+import { shown, texts } from '../support.js'
+
+const factsOf = (profile: Parameters<typeof shown>[1]): string =>
+  texts(shown(overview, profile), '.facts-list dd, .lead').join(' ')
+
+inBothModes('the time of hooks in the options of a route is in the timeline, and may be the slowest part', async (t, build) => {
+  let begunAt = 0
+  const app = await build((app) => {
+    app.addHook('onRequest', async function begin () { begunAt = performance.now() })
+    app.addHook('preHandler', async function loadUser () {})
+    const authenticate = async function authenticate (): Promise<void> { await sleep(60) }
+    app.get('/before', { onRequest: authenticate }, async () => 'x')
+    app.get('/unnamed', { preValidation: async () => { await sleep(60) } }, async () => 'x')
+    app.get('/after', { onSend: [async function sign (_request, _reply, payload) { await sleep(60); return payload }] }, async () => ({ a: 1 }))
+    app.post('/before', { onRequest: async () => {} }, async () => 'x')
+    app.post('/unnamed', { preValidation: async () => {} }, async () => 'x')
+    app.get('/none', async () => 'x')
+  })
+  for (const [url, name] of [['/before', 'authenticate'], ['/unnamed', 'preValidation of the route'], ['/after', 'sign']] as const) {
+    const profile = await profileOf(app, await app.inject(url))
+    t.match(factsOf(profile), new RegExp(`${name} \\d\\d`), url)
+    t.match(texts(shown(timeline, profile), '.waterfall .name').join(), name, url)
+  }
+  for (const url of ['/before', '/unnamed']) {
+    let sentAt = 0
+    const payload = new Readable({
+      read () {
+        setTimeout(() => {
+          sentAt = performance.now()
+          this.push('{}')
+          this.push(null)
+        }, 60)
+      }
+    })
+    const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url, payload, headers: { 'content-type': 'application/json' } }))
+    const { ownHooks = [] } = collectors.performance as { ownHooks?: Array<{ start: number }> }
+    t.equal(ownHooks.every(({ start }) => start >= sentAt - begunAt), true, `${url}: the client was slow`)
+  }
+  const { collectors } = await profileOf(app, await app.inject('/none'))
+  t.equal((collectors.performance as { ownHooks?: unknown }).ownHooks, undefined)
+  const sent = await profileOf(app, await app.inject('/after'))
+  t.match(factsOf(sent), / in sign, or sending the response\./, 'it is not the client that was slow')
+})

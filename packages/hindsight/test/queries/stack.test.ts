@@ -1,0 +1,54 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { QUERY_CHANNEL } from '../../src/queries/channel.js'
+import { framesHere, removeOwnFrames } from '../../src/queries/stack.js'
+
+const inner = (): string | undefined => framesHere()
+const outer = (): string | undefined => inner()
+
+t.test('without a reader nothing is captured', async (t) => t.equal(framesHere(), undefined))
+
+t.test('the frames are those of the application', async (t) => {
+  const reader = (): void => {}
+  subscribe(QUERY_CHANNEL, reader)
+  t.teardown(() => unsubscribe(QUERY_CHANNEL, reader))
+  const { stackTraceLimit, prepareStackTrace } = Error
+  const [first = '', second = '', ...others] = (outer() ?? '').split('\n')
+  t.match([first, second], [/^ {4}at inner \(.*stack\.test\.ts:8:\d+\)$/, /^ {4}at outer \(.*stack\.test\.ts:9:\d+\)$/])
+  t.notMatch(others.join('\n'), /node_modules|node:/)
+  t.same([Error.stackTraceLimit, Error.prepareStackTrace], [stackTraceLimit, prepareStackTrace])
+
+  const resumed = await new Promise<string | undefined>((resolve) => {
+    setTimeout(async function later () {
+      await sleep(1)
+      resolve(outer())
+    })
+  })
+  t.match(resumed, /at outer \(.*\n.*at .*later /)
+
+  // The first frames are not enough where all are those of the application.
+  const deep = (depth: number): string | undefined => depth === 0 ? inner() : deep(depth - 1)
+  t.equal(deep(15)?.match(/at deep/g)?.length, 16)
+  t.equal(deep(100)?.split('\n').length, 60)
+
+  const listed = async (): Promise<string | undefined> => {
+    await sleep(1)
+    return inner()
+  }
+  const [one, two] = await Promise.all([listed(), listed()])
+  t.match([one, two], [/at async Promise.all \(index 0\)/, /at async Promise.all \(index 1\)/])
+  t.notMatch(await Promise.all([1].map(async () => await listed())), [/index/], 'a function without a name is one of a loop')
+})
+
+t.test('calls of Hindsight are removed from a stack that is read-only', async (t) => {
+  const error = new Error('x')
+  const frames = error.stack?.split('\n').slice(1, 5) ?? []
+  const own = `    at observed (${join(import.meta.dirname, '../../src/queries/query.ts')}:1:1)`
+  const stored = '    at AsyncLocalStorage.run (node:async_hooks:346:14)'
+  Object.defineProperty(error, 'stack', { value: ['Error: x', stored, own, stored, own, ...frames].join('\n'), writable: false })
+  removeOwnFrames(error, 10)
+  t.same(error.stack?.split('\n'), ['Error: x', ...frames])
+  t.match(Object.getOwnPropertyDescriptor(error, 'stack'), { enumerable: false, configurable: true })
+})

@@ -1,0 +1,97 @@
+import type { FastifyInstance } from 'fastify'
+import { readCpuRecord } from '../../../src/parts/cpu/record.js'
+import { profile } from '../../parts/fixture.js'
+import { sample } from '../../parts/sample.js'
+import { profileOf } from '../../support/app.js'
+import { inBothModes, type Build } from '../../support/modes.js'
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
+const json = { accept: 'application/json' }
+
+interface Seen {
+  url: string
+  headers: Record<string, unknown>
+}
+
+async function start (build: Build): Promise<{ app: FastifyInstance, seen: Seen[] }> {
+  const seen: Seen[] = []
+  const app = await build((app) => {
+    app.all('/things', async (request) => {
+      seen.push({ url: request.url, headers: { ...request.headers } })
+      return 'done'
+    })
+    app.get('/unseen', { config: { profile: false } }, async () => 'done')
+  })
+  return { app, seen }
+}
+
+async function replay (app: FastifyInstance, token: string, fields: Record<string, string> = {}) {
+  const form = { form_token: await app.hindsight.profiler.formToken(), ...fields }
+  return await app.inject(
+    { method: 'POST', url: `/_profiler/${token}/replay`, headers: { ...FORM, accept: 'text/html' }, payload: new URLSearchParams(form).toString() }
+  )
+}
+
+inBothModes('the file is named after the profile, and is valid for other tools', async (t, build) => {
+  const { app } = await start(build)
+  app.hindsight.profiler.save(sample())
+  const { statusCode, headers, body } = await app.inject('/_profiler/3fa94c/cpu')
+  t.equal(statusCode, 200)
+  t.match(
+    headers,
+    { 'content-type': 'application/json; charset=utf-8', 'content-disposition': 'attachment; filename="3fa94c.cpuprofile"', 'cache-control': 'no-store' }
+  )
+  t.same(JSON.parse(body), {
+    nodes: [
+      { id: 1, callFrame: { functionName: '(root)', scriptId: '0', url: '', lineNumber: -1, columnNumber: -1 }, hitCount: 0, children: [2, 6] },
+      { id: 2, callFrame: { functionName: 'run', scriptId: '3', url: 'node:async_hooks', lineNumber: 331, columnNumber: 0 }, hitCount: 0, children: [3] },
+      {
+        id: 3,
+        callFrame: { functionName: 'next', scriptId: '2', url: 'node_modules/fastify/lib/hooks.js', lineNumber: 233, columnNumber: 18 },
+        hitCount: 2,
+        children: [4]
+      },
+      { id: 4, callFrame: { functionName: 'plain', scriptId: '1', url: 'plain', lineNumber: 2, columnNumber: 6 }, hitCount: 18, children: [5] },
+      { id: 5, callFrame: { functionName: 'plain', scriptId: '1', url: 'plain', lineNumber: 2, columnNumber: 6 }, hitCount: 4, children: [] },
+      { id: 6, callFrame: { functionName: '(idle)', scriptId: '4', url: '', lineNumber: -1, columnNumber: -1 }, hitCount: 16, children: [] }
+    ],
+    startTime: 0,
+    endTime: 10_000,
+    samples: [1, 2, 3, 4, 5, 6],
+    timeDeltas: [0, 0, 0, 500, 4500, 1000]
+  })
+  app.hindsight.profiler.save(profile('000001'))
+  app.hindsight.profiler.save(profile('000002', { collectors: { cpu: { refused: 'Another one ran.' } } }))
+  for (const [token, status, message] of [
+    ['000001', 404, /has no CPU profile: none was requested\./], ['000002', 404, /Another one ran\./], ['00000f', 404, /was not found/],
+    ['x', 404, /was not found/]
+  ] as const) {
+    const response = await app.inject({ url: `/_profiler/${token}/cpu`, headers: json })
+    t.equal(response.statusCode, status)
+    t.match(response.body, message)
+  }
+})
+
+inBothModes('a replay records a CPU profile if the form requests it, and links to its graph', async (t, build) => {
+  const { app, seen } = await start(build)
+  const first = await app.inject({ method: 'POST', url: '/things?a=b', headers: { 'sec-fetch-site': 'cross-site' } })
+  const before = await profileOf(app, first)
+  const form = await app.inject({ url: `/_profiler/${before.token}/replay`, headers: { accept: 'text/html' } })
+  t.match(form.body, '<input type="checkbox" name="cpu" value="1"> Record a CPU profile')
+  const answer = await replay(app, before.token, { cpu: '1', confirm: '1' })
+  t.equal(answer.statusCode, 303, answer.body)
+  const token = /^\/_profiler\/([0-9a-f]{6})\?panel=cpu$/.exec(answer.headers.location ?? '')?.[1] ?? ''
+  const made = await app.hindsight.profiler.find(token)
+  t.equal(made?.replayOf, before.token)
+  t.not(readCpuRecord(made?.collectors.cpu), null)
+  t.match(seen[1], { url: '/things?a=b', headers: { 'sec-fetch-site': 'cross-site', 'x-hindsight-cpu': '1' } })
+  const other = await replay(app, before.token, { confirm: '1' })
+  t.match(other.headers.location, /\/compare\//, 'without the field there is none')
+  t.notOk('x-hindsight-cpu' in (seen[2]?.headers ?? {}))
+})
+
+inBothModes('outside debug mode the route is a 404', async (t, build) => {
+  const app = await build(undefined, { debug: false, profiler: { production: true } })
+  app.hindsight.profiler.save(sample())
+  t.equal((await app.inject('/_profiler/3fa94c/cpu')).statusCode, 404)
+})

@@ -1,0 +1,85 @@
+import t from 'tap'
+import { follow, newestOf } from '../../src/store/follow.js'
+import { MemoryStorage } from '../../src/store/memory.js'
+import { type ProfileSummary } from '../../src/store/profile.js'
+import { recordOf } from '../../src/store/summary.js'
+import { failure, profile, tokens } from '../parts/fixture.js'
+
+const tokensOf = (profiles: ProfileSummary[]): string[] => profiles.map(({ token }) => token)
+
+t.test('new profiles are yielded once, oldest first', async t => {
+  const storage = new MemoryStorage()
+  storage.put([recordOf(profile('000001'))])
+  const stop = new AbortController()
+  const found: string[] = []
+  const { head } = storage.search({ limit: 1 })
+  storage.put(tokens(2, 450).map(token => recordOf(profile(token))))
+  for await (const batch of follow(storage, { after: head, signal: stop.signal, interval: 1 })) {
+    found.push(...tokensOf(batch))
+    if (found.length === 449) storage.put([recordOf(failure('00000a'))])
+    else if (found.length >= 450) stop.abort()
+  }
+  t.same(found, [...tokens(2, 450), '00000a'])
+})
+
+t.test('only profiles that match are yielded', async t => {
+  const storage = new MemoryStorage()
+  const stop = new AbortController()
+  const { head } = storage.search({ limit: 1 })
+  storage.put([profile('000001'), failure('000002'), profile('000003')].map(recordOf))
+  for await (const batch of follow(storage, { after: head, criteria: { error: true }, signal: stop.signal, interval: 1 })) {
+    t.same(tokensOf(batch), ['000002'])
+    stop.abort()
+  }
+})
+
+t.test('an empty batch is yielded after a time without new profiles', async t => {
+  const storage = new MemoryStorage()
+  const stop = new AbortController()
+  for await (const batch of follow(storage, { after: '0', signal: stop.signal, interval: 1, heartbeat: 5 })) {
+    t.same(batch, [])
+    stop.abort()
+  }
+})
+
+t.test('an unavailable store is searched again, and a new store is followed from its position', async t => {
+  let storage = new MemoryStorage()
+  storage.put(tokens(1, 5).map(token => recordOf(profile(token))))
+  const stop = new AbortController()
+  let calls = 0
+  const store = {
+    search (options: Parameters<MemoryStorage['search']>[0]) {
+      if (++calls === 2) throw new Error('unavailable')
+      return storage.search(options)
+    }
+  }
+  const after = storage.search({ limit: 1 }).head
+  setTimeout(() => { storage = new MemoryStorage() }, 20)
+  setTimeout(() => storage.put([recordOf(profile('00000b'))]), 60)
+  for await (const batch of follow(store, { after, signal: stop.signal, interval: 1 })) {
+    t.same(tokensOf(batch), ['00000b'])
+    stop.abort()
+  }
+  t.ok(calls > 3)
+})
+
+t.test('following ends at once when the signal aborts', async t => {
+  const stop = new AbortController()
+  setTimeout(() => stop.abort(), 10)
+  for await (const batch of follow(new MemoryStorage(), { after: '0', signal: stop.signal, interval: 60_000 })) t.fail(`a batch: ${JSON.stringify(batch)}`)
+  t.pass('ended')
+})
+
+t.test('the newest profile is not the 404 of an icon, however many there are', async t => {
+  const storage = new MemoryStorage()
+  const icons = tokens(2, 120).map(token => recordOf(failure(token, { url: 'http://h/favicon.ico' })))
+  storage.put(icons)
+  t.equal(await newestOf(storage, { error: true }), undefined)
+  t.match(await newestOf(storage, {}), { token: icons.at(-1)?.summary.token }, 'nothing else is there')
+  t.match(await newestOf(storage, { status: '404' }), { token: icons.at(-1)?.summary.token })
+  storage.put([recordOf(failure('000001')), ...icons])
+  t.match(await newestOf(storage, { error: true }), { token: '000001' })
+  t.match(await newestOf(storage, {}), { token: '000001' })
+  t.match(await newestOf(storage, { url: 'favicon' }), { token: icons.at(-1)?.summary.token }, 'what is named')
+  t.equal(await newestOf(storage, { method: 'PUT' }), undefined)
+})

@@ -1,0 +1,59 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+const ROOT = join(import.meta.dirname, '../../../..')
+
+export interface Packed { files: Array<{ path: string }>, filename: string, unpackedSize: number }
+
+const KEPT = join(ROOT, 'node_modules/.cache/packed')
+
+/**
+ * Builds the package and writes its archive into `folder`. Several tests pack the same files: the archive is kept by their content, as a build takes
+ * 17 s of CPU time.
+ */
+export async function pack (folder: string): Promise<Packed> {
+  const kept = join(KEPT, await digest())
+  if (!existsSync(kept)) {
+    mkdirSync(KEPT, { recursive: true })
+    const made = mkdtempSync(`${kept}-`)
+    const { stdout } = await run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', made], { cwd: ROOT })
+    writeFileSync(join(made, 'packed.json'), stdout)
+    // Another test may have been faster.
+    if (!existsSync(kept)) renameSync(made, kept)
+  }
+  const found = JSON.parse(readFileSync(join(kept, 'packed.json'), 'utf8')) as Packed[] | Record<string, Packed>
+  const packed = Object.values(found)[0] as Packed
+  copyFileSync(join(kept, packed.filename), join(folder, packed.filename))
+  return packed
+}
+
+/** Of all files of the project that git does not ignore. */
+async function digest (): Promise<string> {
+  const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], { cwd: ROOT, maxBuffer: 10_000_000 })
+  const hash = createHash('sha256')
+  for (const file of stdout.split('\0').filter((file) => existsSync(join(ROOT, file)) && file !== '')) {
+    hash.update(file).update(readFileSync(join(ROOT, file)))
+  }
+  return hash.digest('hex').slice(0, 16)
+}
+
+/** Installs an archive in a project as npm does, with the dependencies that are in this project already; the names of the dependencies. */
+export async function unpack (archive: string, project: string): Promise<string[]> {
+  const place = join(project, 'node_modules/fastify-hindsight')
+  mkdirSync(place, { recursive: true })
+  await run('tar', ['-xzf', archive, '-C', place, '--strip-components=1'])
+  const { dependencies } = JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')) as { dependencies: Record<string, string> }
+  return Object.keys(dependencies)
+}
+
+/** Makes a package of this project available to another one; its place there. */
+export function link (project: string, name: string, target = name): string {
+  const place = join(project, 'node_modules', name)
+  mkdirSync(join(place, '..'), { recursive: true })
+  if (existsSync(join(ROOT, 'node_modules', target)) && !existsSync(place)) symlinkSync(join(ROOT, 'node_modules', target), place)
+  return place
+}

@@ -1,0 +1,3 @@
+import { runTogether } from '../../packages/hindsight/test/support/together.js'
+
+await runTogether(import.meta.filename)

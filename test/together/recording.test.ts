@@ -1,3 +1,0 @@
-import { runTogether } from '../support/together.js'
-
-await runTogether(import.meta.filename)
