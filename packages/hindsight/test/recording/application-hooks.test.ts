@@ -117,7 +117,7 @@ inBothModes('a hook without a name is shown with its plugin or place', async (t,
     outputs.push((await app.inject({ url: '/_profiler/routes', headers: { accept: 'text/html' } })).body)
     // Stacks are those of V8.
     for (const [i, output] of outputs.entries()) t.notMatch(output.replace(/(?:<|&#60;)anonymous/g, ''), 'anonymous', `${url} ${i}`)
-    t.match(outputs[1], /onRequest ran, .+, added at test\/lib\/recording/)
+    t.match(outputs[1], /onRequest ran, .+, added at packages\/hindsight\/test\/recording/)
   }
 })
 
