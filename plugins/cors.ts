@@ -53,13 +53,16 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
     const rule = ruleOf(request)
     if (rule === null) return noRule
     const refusal = preflightRefusal(rule, request)
-    if (recordingOf(request).isRecording) collectVerdict(request, reply, rules, rule, refusal)
+    const reason = refusal?.reason ?? null
+    if (recordingOf(request).isRecording) collectVerdict(request, reply, rules, rule, reason)
     return setHeaders(request, reply).then(() => {
       // Meaningless on a preflight (Fetch, section 3.3.3).
       reply.removeHeader('access-control-expose-headers')
+      // RFC 9110, section 15.5.6.
+      if (refusal?.status === 405) reply.header('allow', (rule.methods ?? DEFAULT_METHODS).join(', '))
       // Browsers ignore the body. The observed service answers 200.
-      reply.code(refusal === null ? 200 : 400).type('text/plain; charset=utf-8')
-      return new Answer(refusal ?? '')
+      reply.code(refusal?.status ?? 200).type('text/plain; charset=utf-8')
+      return new Answer(reason ?? '')
     })
   }
 
@@ -125,15 +128,17 @@ function collectVerdict (
 /** Why a rule does not allow what a preflight requests; null where it does. */
 function preflightRefusal (
   { methods = DEFAULT_METHODS, allowedHeaders }: CorsRule, { headers }: FastifyRequest
-): string | null {
+): { status: 400 | 405, reason: string } | null {
   const method = String(headers['access-control-request-method']).toUpperCase()
   if (!methods.includes('*') && !methods.some((allowed) => allowed.toUpperCase() === method)) {
-    return `CORS: the method ${method} is not allowed here; allowed are ${methods.join(', ')}.`
+    return { status: 405, reason: `CORS: the method ${method} is not allowed here; allowed are ${methods.join(', ')}.` }
   }
   if (allowedHeaders === undefined || allowedHeaders.includes('*')) return null
   const { 'access-control-request-headers': names = '' } = headers
   const allowed = new Set(['', ...allowedHeaders.map((name) => name.toLowerCase())])
   const refused = names.split(',').map((name) => name.trim().toLowerCase()).find((name) => !allowed.has(name))
   if (refused === undefined) return null
-  return `CORS: the header ${refused} is not allowed here; allowed are ${allowedHeaders.join(', ')}.`
+  return {
+    status: 400, reason: `CORS: the header ${refused} is not allowed here; allowed are ${allowedHeaders.join(', ')}.`
+  }
 }

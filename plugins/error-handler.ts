@@ -100,7 +100,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     try {
       prepareFailedReply(raised, request, reply)
       logUncaught(raised, request, reply.statusCode)
-      const body = bodyOf(request, reply)
+      const body = bodyOf(raised, request, reply)
       if (state.recording.responses === 0) {
         state.errorAnswered = true
         return body
@@ -117,7 +117,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     }
   }
 
-  function bodyOf (request: FastifyRequest, reply: FastifyReply): string {
+  function bodyOf (raised: unknown, request: FastifyRequest, reply: FastifyReply): string {
     const state = stateOf(request)
     const { mayReceiveDetails, recorder } = servicesOf(request)
     const { type, contentType } = representation(request.headers.accept)
@@ -125,7 +125,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     reply.header('content-type', contentType)
     addVary(reply, 'Accept')
     if (pages === null || !mayReceiveDetails(request)) {
-      return renderShortError(reply.statusCode, type, { token: referenceOf(request) })
+      const detail = refusalDetail(raised, request)
+      if (detail !== undefined) preventCaching(reply)
+      return renderShortError(reply.statusCode, type, { token: referenceOf(request), detail })
     }
     const profile = recorder?.profileOf(request) ?? null
     if (profile !== null) state.recording.profile = profile
@@ -202,6 +204,15 @@ function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: strin
 function referenceOf (request: FastifyRequest): string | undefined {
   const { debug, recorder } = servicesOf(request)
   return debug ? undefined : recorder?.profileOf(request)?.token
+}
+
+/** Why request validation refused a message, for a client that may see no more than that. */
+function refusalDetail (raised: unknown, request: FastifyRequest): string | undefined {
+  const { mayReceiveReason, originOf } = servicesOf(request)
+  const { problem } = originOf(request)
+  if (raised !== problem || problem === null || !mayReceiveReason(request)) return undefined
+  const { name, message } = problem.cause as Error
+  return maskOf(request).text(`${problem.name}: ${problem.message}\n\nCaused by ${name}: ${message}`)
 }
 
 // The wording is that of the observed service's log.

@@ -5,7 +5,7 @@ import { isInjection } from 'light-my-request'
 import { cached } from '../call.js'
 import { replayContext, requestContext, servicesOf, stateOf } from '../lifecycle/state.js'
 import type { HindsightOptions } from '../options.js'
-import { addressRanges, isImpossibleHost, nodeAddress, withoutPort, type Origin } from './origin.js'
+import { addressRanges, isHostSyntax, nodeAddress, withoutPort, type Origin } from './origin.js'
 
 declare module '../lifecycle/state.js' {
   interface RequestState {
@@ -17,8 +17,8 @@ declare module '../lifecycle/state.js' {
 
 const isLoopback = addressRanges(['loopback'])
 const isPrivate = addressRanges(['loopback', 'linklocal', 'uniquelocal'])
-/** The name of a host; `unknown` and identifiers such as `_hidden` name none (RFC 7239, sections 6.2 and 6.3). */
-const HOST_NAME = /^(?!unknown$|_)[a-z0-9.:_-]+$/
+/** These name no host (RFC 7239, sections 6.2 and 6.3). */
+const NO_HOST = /^(?:unknown$|_)/
 /** The addresses of all interfaces, which browsers connect to by the loopback interface. */
 const UNSPECIFIED = ['0.0.0.0', '::']
 
@@ -36,7 +36,7 @@ export function debugAccess (
   function isDebugClient (request: FastifyRequest): boolean {
     if (!debug) return false
     const state = stateOf(request)
-    return (state.isDebugClient ??= isInjection(request.raw) ? isInjectionAllowed(request) : isMessageAllowed(request))
+    return (state.isDebugClient ??= isMessageAllowed(request))
   }
 
   /** Whether the response may have source and logs; false for a page of another site, which CORS may let read it. */
@@ -44,28 +44,40 @@ export function debugAccess (
     return isDebugClient(request) && isPageAllowed(request)
   }
 
+  /**
+   * Whether the response may have the reason for which its message was refused, without source, logs and token: where
+   * the client is known, also for an invalid `Host`, and for forwarded hosts that conflict.
+   */
+  function mayReceiveReason (request: FastifyRequest): boolean {
+    const origin = originOf(request)
+    if (!debug || origin.problem === null || !mayInject(request) || !isClientKnown(origin, request)) return false
+    const isForwarded = origin.proxies.length > 0 || areForwardedHostsAllowed(origin, request)
+    const hosts = sentHosts(origin, request)
+    return isForwarded && hosts.every((host) => !isHostSyntax(host) || isHostAllowed(host, origin)) &&
+      isPageAllowed(request)
+  }
+
   // An adapter of a serverless platform injects the requests of public clients. A request that a handler injects is
-  // made for the client of that handler, too, and a replay for the one that requested it.
-  function isInjectionAllowed (request: FastifyRequest): boolean {
-    if (replayContext.getStore()?.replayOf !== undefined) return true
+  // made for the client of that handler, too.
+  function mayInject (request: FastifyRequest): boolean {
     const context = requestContext.getStore()
     const injector = context?.request
-    if (context === undefined || injector?.raw === request.raw) return isMessageAllowed(request)
-    const mayInject = injector === undefined
-      ? context.ofRequest.wasDebugClient
-      : servicesOf(injector).mayReceiveDetails(injector)
-    return mayInject && isMessageAllowed(request)
+    if (!isInjection(request.raw) || context === undefined || injector?.raw === request.raw) return true
+    if (injector === undefined) return context.ofRequest.wasDebugClient
+    return servicesOf(injector).mayReceiveDetails(injector)
   }
 
   function isMessageAllowed (request: FastifyRequest): boolean {
+    // A replay is made for the client that requested it.
+    if (isInjection(request.raw) && replayContext.getStore()?.replayOf !== undefined) return true
     const origin = originOf(request)
-    return isOriginAllowed(origin, request) && isForwardingAllowed(origin, request) && isHostAllowed(origin, request)
+    return mayInject(request) && isClientKnown(origin, request) && areForwardedHostsAllowed(origin, request) &&
+      sentHosts(origin, request).every((host) => isHostAllowed(host, origin))
   }
 
-  // Where the headers of a trusted proxy conflict, the client is unknown: each that they name must be allowed.
-  function isOriginAllowed ({ ip, proxies }: Origin, { raw }: FastifyRequest): boolean {
+  // Where the headers of a trusted proxy conflict about the client, each that they name must be allowed.
+  function isOriginAllowed ({ ip, proxies }: Origin, addresses: string[]): boolean {
     if (ip !== '' || proxies.length === 0) return isClientAllowed(ip)
-    const { addresses } = forwardingNames(raw.headers)
     return addresses.length > 0 && addresses.every(isClientAllowed)
   }
 
@@ -74,32 +86,32 @@ export function debugAccess (
   }
 
   // Forwarding headers can only deny access: a forged header gains nothing.
-  function isForwardingAllowed ({ ip, proxies }: Origin, { raw }: FastifyRequest): boolean {
-    const { addresses, hosts: named, isAnonymous } = forwardingNames(raw.headers)
+  function isClientKnown (origin: Origin, request: FastifyRequest): boolean {
+    const { ip, proxies } = origin
+    const { addresses, isAnonymous } = forwardingNames(request.raw.headers)
+    if (!isOriginAllowed(origin, addresses)) return false
     // Browsers have sent HTTP/1.1 since 1999, some reverse proxies send 1.0. Unless the proxy is trusted, its headers
     // may be those of its client.
-    if (raw.httpVersion === '1.0' && !isListed(ip) && (proxies.length === 0 || addresses.length === 0)) return false
+    const isOld = request.raw.httpVersion === '1.0'
+    if (isOld && !isListed(ip) && (proxies.length === 0 || addresses.length === 0)) return false
     if (isAnonymous && !isListed(ip) && proxies.length === 0) return false
-    const isAllowed = (address: string): boolean => proxies.includes(address) || isClientAllowed(address)
-    if (!addresses.every(isAllowed)) return false
-    if (hosts.has('*')) return true
-    const isHost = (host: string): boolean =>
-      isIP(host) === 0 ? isNameAllowed(host) : proxies.length > 0 || isAllowed(host)
-    return named.every((host) => hosts.has(plainName(host)) || (HOST_NAME.test(host) && isHost(host)))
+    return addresses.every((address) => proxies.includes(address) || isClientAllowed(address))
   }
 
-  function isHostAllowed ({ sentHost, ip, proxies }: Origin, { raw }: FastifyRequest): boolean {
+  function areForwardedHostsAllowed ({ proxies }: Origin, { raw }: FastifyRequest): boolean {
+    if (hosts.has('*')) return true
+    return forwardingNames(raw.headers).hosts.every((host) => {
+      if (isIP(host) !== 0) return hosts.has(host) || proxies.length > 0 || isClientAllowed(host)
+      return !NO_HOST.test(host) && isNameAllowed(host)
+    })
+  }
+
+  /** A page of another site can give any name to a local address (DNS rebinding): it must not be the host. */
+  function isHostAllowed (host: string, { ip, proxies }: Origin): boolean {
     if (hosts.has('*')) return true
     // Remote clients use a public address as host: only those that are known by their address may.
     const isKnown = isListed(ip) || proxies.length > 0
-    // A page of another site can give any name to a local address (DNS rebinding), and can choose the host that a
-    // trusted proxy forwards: both must be allowed.
-    const { headers, headersDistinct: { host = [headers.host ?? ''] } = {} } = raw
-    return [...new Set([sentHost, ...host, headers[':authority'] ?? ''])].every((authority) => {
-      const sent = withoutPort(String(authority).trim().toLowerCase())
-      const name = plainName(sent)
-      return isNameAllowed(name) || (isKnown && isIP(name) !== 0) || isImpossibleHost(sent)
-    })
+    return isHostSyntax(host) && (isNameAllowed(host) || (isKnown && isIP(plainName(host)) !== 0))
   }
 
   // Pages cannot choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
@@ -118,10 +130,19 @@ export function debugAccess (
     const name = plainName(host)
     if (hosts.has(name)) return true
     if (isIP(name) !== 0) return isPrivate(name) || isListed(name) || UNSPECIFIED.includes(name)
+    if (!isHostSyntax(name)) return false
     return !name.includes('.') || name.endsWith('.localhost') || name.endsWith('.test')
   }
 
-  return { isDebugClient, mayReceiveDetails }
+  return { isDebugClient, mayReceiveDetails, mayReceiveReason }
+}
+
+/** The hosts in lower case, without ports: a page can also choose the host that a trusted proxy forwards. */
+function sentHosts ({ sentHost }: Origin, { raw }: FastifyRequest): string[] {
+  const { headers, headersDistinct: { host = [headers.host ?? ''] } = {} } = raw
+  const sent = [sentHost, ...host, headers[':authority'] ?? ''].map((authority) => String(authority).trim())
+  return [...new Set(sent.filter((authority) => authority !== ''))]
+    .map((authority) => withoutPort(authority.toLowerCase()).replace(/:$/, ''))
 }
 
 /** A host in lower case, without an empty port, the brackets of an IPv6 address and the dot at the end of a name. */

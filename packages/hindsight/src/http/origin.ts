@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { isIP } from 'node:net'
+import { isIP, isIPv6 } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import proxyAddr from '@fastify/proxy-addr'
@@ -40,8 +40,9 @@ declare module '../lifecycle/state.js' {
 
 const NAMES = ['for', 'host', 'proto', 'port', 'prefix'] as const
 type ForwardedValues = Partial<Record<typeof NAMES[number], string[]>>
+const UNKNOWN_CLIENT: ForwardedValues = { for: [''] }
 
-const HOST = /^(?:\[[0-9a-f:.]+\]|[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?):?$/
+const HOST_NAME = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?$/
 const PREFIX = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/
 
 interface OriginOptions {
@@ -69,15 +70,7 @@ function hostPattern (pattern: string | RegExp): RegExp {
 
 function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[]): Origin {
   const { encrypted = false, remoteAddress = '' } = socketOf(raw)
-  let values: ForwardedValues = {}
-  let problem: Error | null = null
-  try {
-    if (isTrusted(remoteAddress)) values = forwardedValues(raw)
-  } catch (error) {
-    // The client is unknown.
-    values = { for: [''] }
-    problem = error as Error
-  }
+  const { values, problem } = isTrusted(remoteAddress) ? forwardedValues(raw) : { values: {}, problem: null }
   const isSecure = values.proto === undefined ? encrypted : /^(?:https|on|ssl|1)$/i.test(values.proto[0] ?? '')
   const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '')
   const authority = sent.trim().toLowerCase() || localAuthority(raw)
@@ -112,10 +105,10 @@ function isWithoutPort (text: string): boolean {
   return (mayBeAddress && isIP(text) !== 0) || /^\[[^\]]*$/.test(text)
 }
 
-/** Whether no browser sends a host, in lower case: it is no host name, and not the host of any URL (URL Standard). */
-export function isImpossibleHost (host: string): boolean {
-  const url = `http://${host}`
-  return !HOST.test(host) && isIP(host) === 0 && !(URL.canParse(url) && new URL(url).hostname === host)
+/** Whether text, in lower case, is an address as URLs have it, or a host name (RFC 1123, section 2.1; `_` is usual). */
+export function isHostSyntax (host: string): boolean {
+  const [, address] = /^\[(.*)\]$/.exec(host) ?? []
+  return address === undefined ? HOST_NAME.test(host) : isIPv6(address)
 }
 
 // A message that another plugin has constructed has no socket, nor has one whose body was piped elsewhere.
@@ -137,7 +130,7 @@ function hostProblem (raw: IncomingMessage, host: string, trustedHosts: RegExp[]
   // RFC 9112, section 3.2: several are refused; Node.js would use the first.
   const sent = rawHeaders.filter((name, i) => i % 2 === 0 && name.toLowerCase() === 'host')
   if (sent.length > 1) return badRequest(`Invalid Host "${joinedHeader(rawHeaders, 'host')}".`)
-  if (!HOST.test(host)) return badRequest(`Invalid Host "${host}".`)
+  if (!isHostSyntax(host.replace(/:$/, ''))) return badRequest(`Invalid Host "${host}".`)
   const isTrusted = trustedHosts.length === 0 || trustedHosts.some((pattern) => pattern.test(host))
   return isTrusted ? null : badRequest(`Untrusted Host "${host}".`)
 }
@@ -157,22 +150,38 @@ function localAuthority (raw: IncomingMessage): string {
   return localPort === undefined ? host : `${host}:${localPort}`
 }
 
-/** The values of a trusted proxy's forwarding headers. Throws if they cannot be parsed, or conflict. */
-function forwardedValues ({ headers }: IncomingMessage): ForwardedValues {
-  const values = headers.forwarded === undefined ? {} : standardValues(headers.forwarded)
+/**
+ * The values of a trusted proxy's forwarding headers. Where they conflict about a name, it has no value; where they
+ * conflict about the client or cannot be parsed, the client is unknown.
+ */
+function forwardedValues ({ headers }: IncomingMessage): { values: ForwardedValues, problem: Error | null } {
+  let values: ForwardedValues = {}
+  let problem: Error | null = null
+  try {
+    if (headers.forwarded !== undefined) values = standardValues(headers.forwarded)
+  } catch (error) {
+    return { values: UNKNOWN_CLIENT, problem: error as Error }
+  }
   for (const name of NAMES) {
     const header = headers[`x-forwarded-${name}`]
     if (header === undefined) continue
-    const own = String(header).split(',').map((value) => name === 'for' ? nodeAddress(value.trim()) : value.trim())
+    const sent = String(header).split(',').map((value) => name === 'for' ? nodeAddress(value.trim()) : value.trim())
     const other = values[name]
-    if (other !== undefined && own.join() !== other.join()) {
-      throw badRequest('The request has both a trusted "FORWARDED" header and a trusted ' +
-        `"X_FORWARDED_${name.toUpperCase()}" header, conflicting with each other. You should either configure your ` +
-        'proxy to remove one of them, or configure your project to distrust the offending one.')
+    if (other === undefined || sent.join() === other.join()) {
+      values[name] = sent
+      continue
     }
-    values[name] = own
+    delete values[name]
+    problem ??= forwardingConflict(name)
+    if (name === 'for') values = { ...values, ...UNKNOWN_CLIENT }
   }
-  return values
+  return { values, problem }
+}
+
+function forwardingConflict (name: string): Error {
+  return badRequest('The request has both a trusted "FORWARDED" header and a trusted ' +
+    `"X_FORWARDED_${name.toUpperCase()}" header, conflicting with each other. You should either configure your ` +
+    'proxy to remove one of them, or configure your project to distrust the offending one.')
 }
 
 function standardValues (header: string): ForwardedValues {

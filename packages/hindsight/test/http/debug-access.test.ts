@@ -394,24 +394,28 @@ async function rawPackets (port: number, [first = '', ...others]: readonly strin
   return Buffer.concat(chunks).toString('utf8')
 }
 
-inBothModes('a host that no page can send is explained to allowed clients', async (t, build) => {
-  const app = await build(routes, { trustedHosts: ['localhost', 'evil.example'] })
+inBothModes('of an invalid host only the reason is shown, also of one that Chromium sends and URL refuses', async (t, build, mode) => {
+  const app = await build(routes, { trustedHosts: ['localhost', 'evil.example', '*.test'] })
   const port = await listen(app)
   for (const [host, status, expected] of [
     ...['a b', '<script>', 'user@localhost', 'user@evil.example', 'user:pass@evil.example:80', 'localhost/x', 'evil.example/x', 'evil.example?x',
-      'evil.example#x', 'evil.example\\x', '%41', '%41.example', 'evil%2eexample', 'evil.example:port', '[::1', '[2001:db8::1', '::1', '::1]'
-    ].map((host) => [host, 400, true]),
-    // A URL may have these hosts, and DNS these names.
-    ...['evil!.example', 'a,evil.example', "'.example", 'a(b).example', 'evil"x.example'].map((host) => [host, 400, false]),
+      'evil.example#x', 'evil.example\\x', '%41', '%41.example', 'evil%2eexample', 'evil.example:port', '[::1', '[2001:db8::1', '::1', '::1]',
+      'evil!.example', 'a,evil.example', "'.example", 'a(b).example', 'evil"x.example', 'a!b.xn--a.example', 'xn--a.a!b.test', 'a!b', '*',
+      '*.example', '*.test', '*.localhost', 'a..test', '.localhost', '[dead]', '[::1.]'
+    ].map((host) => [host, 400, 'reason']),
     // These are names.
-    ['127.1', 400, false], ['0x7f.0.0.1', 400, false], ['evil.example.', 400, false], ['[2001:DB8::1]', 400, false],
+    ['127.1', 400, 'nothing'], ['0x7f.0.0.1', 400, 'nothing'], ['evil.example.', 400, 'nothing'], ['[2001:DB8::1]', 400, 'nothing'],
     // A name of one label, which is not among the trusted hosts.
-    ['intranet', 400, true], ['LOCALHOST:80', 200, true]
-  ] as Array<[string, number, boolean]>) {
-    const answer = await get(port, '/ok', { Host: host, Accept: 'text/html' })
-    t.equal(statusOf(answer), status, host)
-    t.equal(shown(answer), expected, host)
-    if (status === 400) t.equal(answer.includes('SuspiciousOperationError'), expected, `${host}: the page`)
+    ['intranet', 400, 'all'], ['LOCALHOST:80', 200, 'all']
+  ] as Array<[string, number, 'nothing' | 'reason' | 'all']>) {
+    for (const path of ['/ok', '/_profiler/']) {
+      const answer = await get(port, path, { Host: host, Accept: 'text/html' })
+      if (path === '/ok') t.equal(statusOf(answer), status, host)
+      else t.equal(statusOf(answer) === 200, expected === 'all', `${host}: the profiler`)
+      if (expected !== 'all') t.notMatch(answer, /x-debug|Stack Traces/i, `${host}: source and token at ${path}`)
+      // Fastify's own error has the message.
+      if (mode === 'full' && status === 400) t.equal(answer.includes('SuspiciousOperationError'), expected !== 'nothing', `${host}: the reason`)
+    }
   }
   for (const [first, second, expected] of [['localhost', 'localhost', true], ['localhost', 'evil.example', false], ['evil.example', 'localhost', false]]) {
     t.equal(shown(await raw(port, `GET /ok HTTP/1.1\r\nHost: ${first}\r\nHost: ${second}\r\nConnection: close\r\n\r\n`)), expected, `${first}, ${second}`)
@@ -548,23 +552,35 @@ t.test('the authority and the host of an HTTP/2 request must both be allowed', a
 
 inBothModes('a 400 about the message is explained to allowed clients', async (t, build, mode) => {
   const app = await build(routes, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1', '198.51.100.7'] })
+  const FORWARDED = { forwarded: 'for=127.0.0.1;host=a.example' }
   const proxied = (headers: Record<string, string>) => ({ remoteAddress: '10.0.0.1', headers: { host: 'localhost', ...headers } })
   for (const [name, given, expected] of [
-    ['a host that is none', { headers: { host: 'a<b>.com' } }, true],
-    ['a host that a browser may send', { headers: { host: 'a!b.com' } }, false],
-    ['a name of another site', { headers: { host: 'evil.example' } }, false],
-    ['an invalid forwarded host', proxied({ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'a<b>.com' }), false],
-    ['a host that is none from a stranger', { remoteAddress: '198.51.100.8', headers: { host: 'a<b>.com' } }, false],
-    ['conflicting headers', proxied({ forwarded: 'for=127.0.0.1', 'x-forwarded-for': '198.51.100.7' }), true],
-    ['conflicting hosts', proxied({ forwarded: 'for=127.0.0.1;host=a', 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'b' }), true],
-    ['conflicting headers with a stranger', proxied({ forwarded: 'for=127.0.0.1', 'x-forwarded-for': '198.51.100.8' }), false],
-    ['conflicting headers without a client', proxied({ forwarded: 'proto=http', 'x-forwarded-proto': 'https' }), false]
+    ['an invalid host', { headers: { host: 'a<b>.com' } }, 'reason'],
+    ['an invalid host that a browser may send', { headers: { host: 'a!b.com' } }, 'reason'],
+    ['a name of another site', { headers: { host: 'evil.example' } }, 'nothing'],
+    ['an invalid forwarded host', proxied({ 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'a!b.xn--a.example' }), 'reason'],
+    ['an invalid forwarded host of a stranger', proxied({ 'x-forwarded-for': '198.51.100.8', 'x-forwarded-host': 'a<b>.com' }), 'nothing'],
+    ['an invalid host from a stranger', { remoteAddress: '198.51.100.8', headers: { host: 'a<b>.com' } }, 'nothing'],
+    ['an invalid host and a forwarded stranger', { headers: { host: 'a<b>.com', 'x-forwarded-host': 'shop.example' } }, 'nothing'],
+    ['an invalid host for a page of another site', { headers: { host: 'a<b>.com', origin: 'https://evil.example' } }, 'nothing'],
+    ['clients that conflict', proxied({ forwarded: 'for=127.0.0.1', 'x-forwarded-for': '198.51.100.7' }), 'all'],
+    ['clients that conflict, one of them a stranger', proxied({ forwarded: 'for=127.0.0.1', 'x-forwarded-for': '198.51.100.8' }), 'nothing'],
+    ['hosts that conflict', proxied({ ...FORWARDED, 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': 'b.example' }), 'reason'],
+    ['hosts that conflict, of one label', proxied({ forwarded: 'for=127.0.0.1;host=a', 'x-forwarded-host': 'b' }), 'all'],
+    ['hosts that conflict, of a stranger', proxied({ forwarded: 'for=198.51.100.8;host=a', 'x-forwarded-host': 'b' }), 'nothing'],
+    ['hosts and clients that conflict', proxied({ ...FORWARDED, 'x-forwarded-for': '198.51.100.8', 'x-forwarded-host': 'b.example' }), 'nothing'],
+    ['hosts that conflict, at the name of another site', proxied({ ...FORWARDED, 'x-forwarded-host': 'b', host: 'evil.example' }), 'nothing'],
+    ['schemes that conflict', proxied({ forwarded: 'for=127.0.0.1;proto=http', 'x-forwarded-proto': 'https' }), 'all'],
+    ['schemes that conflict, of a stranger', proxied({ forwarded: 'for=198.51.100.8;proto=http', 'x-forwarded-proto': 'https' }), 'nothing'],
+    ['schemes that conflict, without a client', proxied({ forwarded: 'proto=http', 'x-forwarded-proto': 'https' }), 'all']
   ] as const) {
     const response = await app.inject({ url: '/ok', ...given })
-    t.equal(response.headers['x-debug-token'] !== undefined, expected, name)
+    t.equal(response.headers['x-debug-token'] !== undefined, expected === 'all', name)
     if (mode === 'observe') continue
     if (response.statusCode !== 400) continue
-    const { body } = await app.inject({ url: '/ok', ...given, headers: { ...given.headers, ...HTML } })
-    t.equal(/Invalid Host|conflicting/.test(body), expected, name)
+    const { body, headers } = await app.inject({ url: '/ok', ...given, headers: { ...given.headers, ...HTML } })
+    t.equal(/Invalid Host|conflicting/.test(body), expected !== 'nothing', name)
+    t.equal(body.includes('id="stack-traces"'), expected === 'all', name)
+    if (expected === 'reason') t.equal(headers['cache-control'], 'no-store', name)
   }
 })
