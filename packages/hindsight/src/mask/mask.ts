@@ -1,12 +1,9 @@
 import { cached, cachedByObject } from '../call.js'
-import { percentDecoded } from '../http/requests.js'
-import { maskAssignments } from './assignments.js'
-import {
-  isAuthorizationCode, isHarmless, MASKED, nameTest, valueFieldTest, type MaskPattern
-} from './names.js'
 import { inAnyEncoding, maskerOf } from './known-secrets.js'
-import { maskCommands, maskMarkup, maskRows, maskShapes } from './shapes.js'
+import { isAuthorizationCode, isHarmless, MASKED, nameTest, type MaskPattern } from './names.js'
 import { maskSource } from './source.js'
+import { maskProse } from './text.js'
+import { maskUrl } from './url.js'
 import { maskValue } from './value.js'
 
 export { MASKED }
@@ -23,7 +20,7 @@ export class Mask {
   readonly #withoutParams: Mask
   #last: { texts: readonly string[], mask: Mask } | undefined
   // By the lines of an excerpt: the page of a repeated failure takes 2.2 ms of CPU with it, and 3.6 ms without.
-  readonly #source = cachedByObject((lines: readonly string[]): readonly string[] => maskSource(this, lines))
+  readonly #source = cachedByObject((lines: readonly string[]): readonly string[] => maskSource(this.hides, lines))
 
   constructor (hides: Mask['hides'], maskers: ReadonlyArray<(text: string) => string> = [], withoutParams?: Mask) {
     this.hides = hides
@@ -33,7 +30,7 @@ export class Mask {
 
   /** Whether a text, which may be a path or code, has a secret name among its words. */
   readonly mentions = (text: string): boolean =>
-    text.slice(0, MAX_CODE).split(/[^\p{L}\p{N}_-]+/u).some((word) => word === 'sess' || this.hides(word))
+    text.slice(0, MAX_CODE).split(/[^\p{L}\p{N}_-]+/u).some(this.hides)
 
   /** Masks only the path parameters that were given to `withParams`, and the texts that were given to `withTexts`. */
   readonly redact = (text: string): string => this.#maskers.reduce((shown, masker) => masker(shown), text)
@@ -42,7 +39,7 @@ export class Mask {
   readonly text = cached((text: string) => maskText(this, text), isUnchanged)
 
   /** Values of query and fragment by their names, and the password of the user information. */
-  readonly url = cached((url: string) => maskUrl(this, url), isUnchanged)
+  readonly url = cached((url: string) => this.redact(maskUrl(this, url)), isUnchanged)
 
   /** One header's value, in the form that still shows its kind: scheme, cookie names, attributes. */
   readonly header = (name: string, value: string): string => {
@@ -78,7 +75,7 @@ export class Mask {
     return maskValue(this, value)
   }
 
-  /** Lines of source code: the literals of secret names, and credentials in literals and comments. */
+  /** Lines of source code: the literals that are assigned to secret names, and credentials with a known shape. */
   source (lines: readonly string[]): readonly string[] {
     const shown = this.#withoutParams.#source(lines)
     const redacted = shown.map(this.redact)
@@ -140,102 +137,25 @@ function isUnchanged (shown: string, given: string): boolean {
 
 const MAX_KEPT = 500
 
-/** Values without names in the message of Drizzle's `DrizzleQueryError`, up to its frames. */
-const QUERY_VALUES = /(\bFailed query: [^]*?\nparams: )[^]*?(?=\n {4}at |$)/g
-
 /** Characters of code, in which secret names are searched. */
-const MAX_CODE = 2_000
+const MAX_CODE = 10_000
 /** Characters of a text; a longer one is truncated, as an expression would exceed the stack. */
 const MAX_LENGTH = 1_000_000
 /** A word that is too short for a secret that is recognized by its shape. */
 const SHORT_WORD = /^\w{0,12}$/
-// Codes of terminals for colors and styles, also escaped: `util.inspect` and loggers write them around values.
-const COLOR = /(?:\x1b|\\{1,7}(?:u00|x)1b)\[[\d;]{0,20}m/gi
-// The pairs of a query or a form, or what looks like one of them.
-const PAIRS = /(?<![^\s"'`(?&])[^\s"'`(?&=#<>]{1,256}=[^&\s#"'<>]*(?:&[^&\s#"'<>=]{1,256}=[^&\s#"'<>]*)*/g
-
-const ENCODED = /(?<![^\s"'<>=&?])[^\s"'<>=&?%]{0,256}%(?:25){0,3}[0-9a-f]{2}[^\s"'<>=&?]*/gi
-const MAX_ENCODINGS = 4
-
 /** A line of a stack. These are masked one by one: stacks have most of them in common. */
 const FRAME = /^( {4}at .{1,400}:\d+\)?)$/m
 
-function maskText (mask: Mask, all: string): string {
-  const given = mask.redact(all)
-  const text = given.includes('\nparams: ') ? given.replace(QUERY_VALUES, `$1${MASKED}`) : given
-  if (SHORT_WORD.test(text)) return mask.redact(text)
+function maskText (mask: Mask, given: string): string {
+  const text = mask.redact(given)
+  if (SHORT_WORD.test(text)) return text
   if (text.length > MAX_LENGTH) {
     const rest = (text.length - MAX_LENGTH).toLocaleString('en')
     return `${maskText(mask, text.slice(0, MAX_LENGTH))}… (${rest} more characters)`
   }
   const parts = text.includes('\n') ? text.split(FRAME) : []
   if (parts.length > 1) return parts.map(mask.text).join('')
-  const plain = text.replace(COLOR, '')
-  const decoded = (plain.includes('=') ? maskPairs(mask, plain) : plain)
-    .replace(ENCODED, (all) => isSecretWhenDecoded(mask, all) ? MASKED : all)
-  const shown = mask.redact(maskPlain(mask, decoded))
-  // Without secrets a text keeps its colors.
-  return shown === plain ? text : shown
-}
-
-function isSecretWhenDecoded (mask: Mask, text: string): boolean {
-  let plain = text
-  for (let i = 0; i < MAX_ENCODINGS; i++) {
-    const next = formDecoded(plain)
-    if (next === plain) return false
-    if (maskPairs(mask, maskPlain(mask, next)) !== next) return true
-    plain = next
-  }
-  return false
-}
-
-function maskPairs (mask: Mask, text: string): string {
-  return text.replace(PAIRS, (all, at: number) =>
-    /&|%[0-9a-f]{2}/i.test(all) || /[?&]/.test(text.charAt(at - 1)) ? maskParameters(mask, all) : all)
-}
-
-function maskPlain (mask: Mask, text: string): string {
-  const shown = maskRows(mask.hides, maskCommands(maskShapes(text)))
-  return maskAssignments(mask, maskMarkup(mask.hides, shown))
-}
-
-/** A parameter of a path segment, or a pair that is one: `;jsessionid=…`, `/token=…`. */
-const MATRIX = /(?<=[;/])([^=;/]{1,128})=[^;/]*/g
-/** Parameters that are sent together with an authorization code (RFC 6749, section 4.1). */
-const OAUTH = /(?:^|&)(?:state|grant_type|redirect_uri|client_id|session_state|iss)=/
-
-function maskUrl (mask: Mask, url: string): string {
-  const [, path = '', query = '', fragment = ''] = /^([^?#]*)(\?[^#]*)?(#[^]*)?$/.exec(url) ?? []
-  const shown = maskShapes(path)
-    .replace(MATRIX, (all, name: string) => mask.hides(name) ? `${name}=${MASKED}` : all)
-  const [shownQuery, shownFragment] = [query, fragment]
-    .map((part) => part.slice(0, 1) + maskParameters(mask, part.slice(1)))
-  return mask.redact(`${shown}${shownQuery}${shownFragment}`)
-}
-
-function maskParameters (mask: Mask, text: string): string {
-  const isOAuth = OAUTH.test(text)
-  const pairs = text.split('&')
-  const isValue = valueFieldTest(pairs.map((pair) => {
-    const [name = '', value = ''] = pair.split('=', 2)
-    return [formDecoded(name), formDecoded(value)] as const
-  }), (name) => mask.hides(String(name)))
-  return pairs.map((pair) => {
-    const equals = pair.indexOf('=')
-    if (equals < 0) return maskShapes(pair)
-    const name = maskShapes(pair.slice(0, equals))
-    const value = formDecoded(pair.slice(equals + 1))
-    const isEncodedTwice = /%[0-9a-f]{2}/i.test(value)
-    const plainName = formDecoded(name)
-    if (isEncodedTwice || mask.hides(plainName) || isValue(plainName)) return `${name}=${MASKED}`
-    if (name === 'code' && (isOAuth || isAuthorizationCode(name, value))) return `code=${MASKED}`
-    const shown = maskPlain(mask, value)
-    return shown === value ? `${name}${pair.slice(equals)}` : `${name}=${encodeURIComponent(shown)}`
-  }).join('&')
-}
-
-function formDecoded (text: string): string {
-  return percentDecoded(text.replaceAll('+', ' ')) ?? text
+  return mask.redact(maskProse(mask, text))
 }
 
 const NONCE = /'nonce-[^'\s]{1,200}'/g

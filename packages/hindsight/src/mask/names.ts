@@ -16,7 +16,7 @@ const WHOLE = /^(?:_hash|_profile|x-hindsight-profile)$/i
 /** Words that make a name secret wherever they are in it, also within a longer word: `dbpassword`, `XSRFTOKEN`. */
 const ANYWHERE = new RegExp(anyOf(String.raw`
   pass(?:wor[dt]|wd|phrase|code|key)(?!less) pwd secret(?!ar[iy]|ion|lint) token(?!i[sz]) credential authorization
-  session(?!-?(?:storage|replay)) sessid [cx]srf signature
+  authentication-?info session(?!-?(?:storage|replay)) sessid [cx]srf signature
   jwt hmac mnemonic otp-?code (?:connection|authentication)-?strings?(?![a-z]) conn-?str(?![a-z])
   saml-?(?:response|request|art)
   (?:seed|recovery|backup)-?(?:phrase|words) security-?answer (?:code|oauth)-?verifier (?:credit|debit|bank)-?card
@@ -33,8 +33,8 @@ const ANYWHERE = new RegExp(anyOf(String.raw`
 
 /** Words that occur within others (`author`, `compass`): only whole words make a name secret. */
 const AS_WORDS = new RegExp(`(?<![a-z])${anyOf(`
-  auth pass sig sid otp totp hotp mfa 2fa tfa pin pincode bearer cookies? pw pws masterauth pwhash cvv cvc iban ssn sas
-  dsn salt creds? psk mdp passe senhas? clave parola has[lł]o heslo sifre jelszo`
+  auth pass sig sid sess otp totp hotp mfa 2fa tfa pin pincode bearer cookies? pw pws masterauth pwhash cvv cvc iban ssn
+  sas dsn salt creds? psk mdp passe senhas? clave parola has[lł]o heslo sifre jelszo`
 )}(?![a-z])|(?<!com|by|tres|sur|over|under)pass(?![a-z])`)
 
 /** Words before `key` in names that are no secrets: `primary key`, `cache key`. */
@@ -72,13 +72,13 @@ function wordsOf (name: string): string {
 
 /** Returns the test of names: the built-in words, and the patterns of the option `mask`. */
 export function nameTest (patterns: readonly MaskPattern[]): (name: string) => boolean {
-  const own = patterns.map((pattern) => typeof pattern === 'string'
+  const added = patterns.map((pattern) => typeof pattern === 'string'
     ? { test: (name: string) => name.toLowerCase() === pattern.toLowerCase() }
     // A sticky or global expression would start where it stopped before.
     : new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')))
   const isSecret = (name: string): boolean => {
     const words = wordsOf(name)
-    return [WHOLE, ...own].some((secret) => secret.test(name)) ||
+    return [WHOLE, ...added].some((secret) => secret.test(name)) ||
       (!HARMLESS.test(words) && [ANYWHERE, AS_WORDS, LAST_WORD].some((secret) => secret.test(words)))
   }
   return cached((name: string) => {
@@ -96,10 +96,11 @@ const MAX_NAME = 500
 
 /**
  * Whether a value under the name `code` is an authorization code (RFC 6749, section 4.1.2) or the like: it is long, and
- * has small letters and digits, unlike `ENOENT`, `FST_ERR_NOT_FOUND`, `404` and `invalid_type`.
+ * has small letters and digits, unlike `ENOENT`, `FST_ERR_NOT_FOUND`, `404`, `invalid_type` and `0x80070005`.
  */
 export function isAuthorizationCode (name: string, value: unknown): boolean {
-  return typeof value === 'string' && /^code$/i.test(name) && /^(?=\D*\d)(?=[^a-z]*[a-z])[\w~./+=%-]{8,}$/.test(value)
+  return typeof value === 'string' && name.toLowerCase() === 'code' &&
+    /^(?!0x)(?=\D*\d)(?=[^a-z]*[a-z])[\w~./+=%-]{8,}$/.test(value)
 }
 
 /** Whether a value under a secret name is no secret: `max_tokens: 512`, `seed: 42`, `session: null`. */
@@ -120,27 +121,14 @@ const HARMLESS_VALUES: ReadonlyArray<readonly [names: RegExp, values: RegExp]> =
 ]
 
 /** Names of fields that hold the name of another field, and of fields that hold its value. */
-export const NAME_FIELDS = 'name|key|k|field|header|id|label|param|parameter|variable|property|path|instancePath|type'
-export const VALUE_FIELDS = 'values?|v|val|content|data|input|received|rejectedValue|default|defaultValue'
-export const NAME_FIELD = new RegExp(`^(?:${NAME_FIELDS})$`, 'i')
-export const VALUE_FIELD = new RegExp(`^(?:${VALUE_FIELDS})$`, 'i')
-/** The value within the message of a validator: `expected "a", received 'b'`. */
-export const RECEIVED = /(?<=\breceived )(\\{0,7}["'])[^"'\\]*\1/gi
-// `h[0][name]`, `headers.0.name`, `name_1`
-const MEMBER = /^(.*?)([a-z]+)([\]\d_[]*)$/i
+export const NAME_FIELD =
+  /^(?:name|key|k|field|header|id|label|param|parameter|variable|property|path|instancePath|type)$/i
+export const VALUE_FIELD = /^(?:values?|v|val|content|data|input|received|rejectedValue|default|defaultValue)$/i
 
-/**
- * Returns a test of the names of fields: whether a field holds the value whose name, a secret one, is in another field,
- * as in `{ name: 'password', value: '…' }` and `h[0][name]=password&h[0][value]=…`.
- */
+/** Returns a test of the fields beside a secret name: whether one has its value: `{ name: 'pin', value: '…' }`. */
 export function valueFieldTest (
-  fields: ReadonlyArray<readonly [name: string, value: unknown]>, isSecret: (value: unknown) => boolean
+  fields: ReadonlyArray<readonly [string, unknown]>, isSecret: (value: unknown) => boolean
 ): (name: string) => boolean {
-  const placeOf = (name: string, kind: RegExp): string | null => {
-    const [, before = '', word = '', after = ''] = name.length <= 128 ? MEMBER.exec(name) ?? [] : []
-    return kind.test(word) ? `${before} ${after}` : null
-  }
-  const secret = fields.filter(([name, value]) => placeOf(name, NAME_FIELD) !== null && isSecret(value))
-  const named = new Set(secret.map(([name]) => placeOf(name, NAME_FIELD)))
-  return (name) => named.size > 0 && named.has(placeOf(name, VALUE_FIELD))
+  const isNamed = fields.some(([name, value]) => NAME_FIELD.test(name) && isSecret(value))
+  return (name) => isNamed && VALUE_FIELD.test(name)
 }

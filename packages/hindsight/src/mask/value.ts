@@ -1,5 +1,4 @@
-import type { TextMask } from './assignments.js'
-import { isAuthorizationCode, isHarmless, MASKED, RECEIVED, valueFieldTest } from './names.js'
+import { isAuthorizationCode, isHarmless, MASKED, valueFieldTest } from './names.js'
 
 const MAX_DEPTH = 12
 const MAX_ENTRIES = 5_000
@@ -14,7 +13,15 @@ const FIELD = new RegExp('^(?:_?id|uuid|asc|desc|ASC|DESC|name|e?mail|user(?:nam
 const STATEMENT = /^(?:query|sql|statement|name)$/i
 const PARAMETERS = /^(?:params|parameters|bindings|values|args)$/i
 
-interface ValueMask extends Omit<TextMask, 'header'> { mentions: (text: string) => boolean }
+/** Names of objects whose fields may have secrets as their names, and fields that are words. */
+const KEYED = /(?:sessions|tokens)$/i
+const WORD = /^[a-z_]{1,15}$/i
+
+interface ValueMask {
+  hides: (name: string) => boolean
+  text: (text: string) => string
+  mentions: (text: string) => boolean
+}
 
 /** Turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */
 export function maskValue (mask: ValueMask, root: unknown): unknown {
@@ -30,10 +37,10 @@ class ValueMasker {
     this.#mask = mask
   }
 
-  visit (value: unknown, hidden: boolean): unknown {
+  visit (value: unknown, hidden: boolean, hasKeys = false): unknown {
     const { text } = this.#mask
     if (value === null || value === undefined) return null
-    if (typeof value === 'object') return this.#object(value, hidden)
+    if (typeof value === 'object') return this.#object(value, hidden, hasKeys)
     if (typeof value === 'boolean') return value
     if (hidden) return MASKED
     if (typeof value === 'string') return this.#boundedText(value)
@@ -44,16 +51,16 @@ class ValueMasker {
     return typeof value === 'function' ? `[function ${value.name}]` : String(value)
   }
 
-  #object (value: object, hidden: boolean): unknown {
+  #object (value: object, hidden: boolean, hasKeys: boolean): unknown {
     if (this.#ancestors.includes(value)) return '[circular]'
     if (this.#ancestors.length >= MAX_DEPTH) return '[too deep]'
     if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes]`
     this.#ancestors.push(value)
     try {
-      if ('toJSON' in value && typeof value.toJSON === 'function') return this.visit(value.toJSON(), hidden)
+      if ('toJSON' in value && typeof value.toJSON === 'function') return this.visit(value.toJSON(), hidden, hasKeys)
       return value instanceof Set || Array.isArray(value)
         ? this.#items([...value], hidden)
-        : this.#fields(value, hidden)
+        : this.#fields(value, hidden, hasKeys)
     } catch (error) {
       // A getter, a proxy or a toJSON of the application may throw.
       return `[unreadable: ${this.#mask.text(error instanceof Error ? error.message : String(error))}]`
@@ -62,7 +69,7 @@ class ValueMasker {
     }
   }
 
-  #fields (value: object, hidden: boolean): unknown {
+  #fields (value: object, hidden: boolean, hasKeys: boolean): unknown {
     const { hides, mentions } = this.#mask
     const entries = value instanceof Map ? [...value] : Object.entries(value)
     const all = entries.map(([name, item]): [string, unknown] => [String(name), item])
@@ -74,13 +81,15 @@ class ValueMasker {
       all.some(([other, statement]) => STATEMENT.test(other) && typeof statement === 'string' &&
         [statement, ...Object.values(Object(item))].some((text) => typeof text === 'string' && mentions(text))))
     const kept = this.#bounded(all)
-    const shown = kept.filter(([, item]) => item !== undefined).map(([name, item]): [string, unknown] => {
+    const shown: Array<[string, unknown]> = []
+    let masked = 0
+    for (const [name, item] of kept) {
+      if (item === undefined) continue
       const isSecret = hides(name) ? !isHarmless(name, item) : isAuthorizationCode(name, item)
-      const shownItem = this.visit(item, hidden || isSecret || isValue(name) ||
-        (isOfSecret && PARAMETERS.test(name)))
-      const isMessage = name === 'message' && typeof shownItem === 'string' && isValue('received')
-      return [this.#boundedText(name), isMessage ? shownItem.replace(RECEIVED, MASKED) : shownItem]
-    })
+      const isHidden = hidden || isSecret || isValue(name) || (isOfSecret && PARAMETERS.test(name))
+      const shownName = hasKeys && !WORD.test(name) ? `${MASKED} (${++masked})` : this.#boundedText(name)
+      shown.push([shownName, this.visit(item, isHidden, KEYED.test(name))])
+    }
     if (kept.length < all.length) shown.push(['…', `${(all.length - kept.length).toLocaleString('en')} more fields`])
     return Object.fromEntries(shown)
   }
