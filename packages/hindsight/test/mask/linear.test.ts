@@ -1,6 +1,6 @@
 import t from 'tap'
-import { createMask } from '../../../lib/mask/mask.js'
-import { growthOf } from '../../support/cpu-time.js'
+import { createMask } from '../../src/mask/mask.js'
+import { growthOf } from '../support/cpu-time.js'
 
 const mask = createMask()
 
@@ -20,8 +20,7 @@ const PIECES = [
 
 t.test('the work of each mask is linear in the length of a hostile text', async t => {
   for (const [kind, run] of [
-    ['text', mask.text], ['URL', (text: string) => mask.url(`/?${text}`)], ['header', (text: string) => mask.header('x-note', text)],
-    ['source', (text: string) => mask.source(text.split('\n'))], ['message', (text: string) => mask.message(text)],
+    ['text', mask.text], ['URL', (text: string) => mask.url(`/?${text}`)], ['source', (text: string) => mask.source(text.split('\n'))],
     ['decoded base64', (text: string) => mask.text(`Basic ${Buffer.from(text).toString('base64')}`)],
     ['decoded percent-encoding', (text: string) => mask.url(`/?a=${encodeURIComponent(text)}`)]
   ] as const) {
