@@ -20,18 +20,17 @@ const CREDENTIALS = `${MASKED}:${MASKED}@`
 /** Prefixes that issuers put before at least 20 letters and digits. */
 const PREFIXES = anyOf(String.raw`
   gh[opsur]_ npm_ hf_ api_org_ r8_ gsk_ pplx- xai- sk_ [spr]k_(?:live|test)_ lin_(?:api|oauth)_ ntn_ secret_
-  do[opr]_v1_ nf[pcoub]_ rnd_ sbp_ napi_ vc[apirk]_ vercel_blob_rw_ sgp_ sq[pua]_ tfp_ rdme_ duffel_ shippo_ pcsk_ csk-
-  tgp_v1_ jina_ e2b_ polar_ ph[xc]_ tr_(?:dev|prod)_ re_(?:\w{8}_)? dd(?:app|api|pat)_ rubygems_ pul- AGE-SECRET-KEY-1
-  EZ[AT]K CCIPAT_
+  do[opr]_v1_ nf[pcoub]_ rnd_ sbp_ napi_ vc[apirk]_ sq[pua]_ tfp_ rdme_ shippo_ pcsk_ csk- jina_ e2b_ ph[xc]_
+  tr_(?:dev|prod)_ re_(?:\w{8}_)? dd(?:app|api|pat)_ rubygems_ pul- AGE-SECRET-KEY-1 EZ[AT]K CCIPAT_
 `)
 
 /** Prefixes that issuers put before at least 20 characters of base64url, which may have dots. */
 const LONG_PREFIXES = anyOf(String.raw`
-  github_pat_ gl(?:pat|dt|rt|ptt|soat|imt|ft|agent|cbt|oas|ffct|wt|sa|c)[-_] GR1348941 sk- AIza ya29\. GOCSPX- AQ\.
-  hv[sbr]\. dp\.(?:pt|st|ct|sa|scim|audit)\. sq0(?:atp|csp|idp)- AQVN (?:xkeysib|xsmtpsib|shp(?:at|ca|pa|ss))[-_] HRKU-
-  CFPAT- fio-u- snyk_uat\. IGQV sntry[su]_ ops_ PMAK- figd_ dckr_[po]at_ tskey-[a-z]{2,10}- sb_secret_ nvapi-
-  cf(?:at|ut)_ lsv2_[ps][tk]_ pscale_(?:tkn|pw|oauth)_ mdb_sa_sk_ CCIPRJ_ A(?:T[ACS]TT|TBB|KCp) A21AA 1(?://|%2F%2F)0
-  4/0A tvly- \w{10,20}\.atlasv1\. v[1-4]\.(?:local|public)\. pat\w{14}\.
+  github_pat_ gl(?:pat|dt|rt|ptt|soat|imt|ft|agent|cbt|oas|ffct|wt|sa)[-_] vercel_blob_rw_ tgp_v1_ duffel_ sgp_ polar_
+  GR1348941 sk- AIza ya29\. GOCSPX- AQ\. hv[sbr]\. dp\.(?:pt|st|ct|sa|scim|audit)\. sq0(?:atp|csp|idp)- AQVN
+  (?:xkeysib|xsmtpsib|shp(?:at|ca|pa|ss))[-_] HRKU- CFPAT- fio-u- snyk_uat\. IGQV ops_ PMAK- figd_ dckr_[po]at_
+  tskey-[a-z]{2,10}- sb_secret_ nvapi- cf(?:at|ut)_ lsv2_[ps][tk]_ pscale_(?:tkn|pw|oauth)_ mdb_sa_sk_ CCIPRJ_
+  A(?:T[ACS]TT|TBB|KCp) A21AA 1(?://|%2F%2F)0 4/0A tvly- \w{10,20}\.atlasv1\. v[1-4]\.(?:local|public)\. pat\w{14}\.
 `)
 
 /** Tokens of issuers with another form, and hashes of passwords. */
@@ -45,7 +44,7 @@ const FORMATS = anyOf(String.raw`
   (?:access|public|link)-(?:sandbox|development|production)-[0-9a-f-]{36} amzn\.mws\.[0-9a-f-]{36} oy2[a-z0-9]{43}
   (?:sdk|mob|api)-[0-9a-f]{8}-[0-9a-f-]{27} nsec1[a-z0-9]{50,} [xyztuv]prv[1-9A-HJ-NP-Za-km-z]{80,}
   (?:fm\d|fo\d)_[\w+/=,-]{30,} A3-[0-9A-Z]{6}-(?:[0-9A-Z]{5,11}-?){4,6} v1\.0-[0-9a-f]{24}-[0-9a-f]{40,}
-  EAA[A-Z]\w{30,} \w{3}\dQ~[\w.~-]{31,} [MNO][\w-]{22,28}\.[\w-]{6,7}\.[\w-]{25,}
+  EAA[A-Z][\w-]{30,} (?:glc|sntry[su])_[\w+/=-]{20,} \w{3}\dQ~[\w.~-]{31,} [MNO][\w-]{22,28}\.[\w-]{6,7}\.[\w-]{25,}
   (?:scrypt|pbkdf2|bcrypt|argon2|sha(?:1|256|512)|md5)[\w:-]{0,40}\$[^\s"',;]{16,}
   \$(?:[1567]|2[abxy]?|y|gy|apr1|md5|s0|scrypt|sha\d|argon2\w{1,2}|pbkdf2[\w-]{0,12}|bcrypt[\w-]{0,10})\$[^\s"']{16,}
 `)
@@ -86,7 +85,7 @@ const SHAPES: readonly Shape[] = [
   {
     has: '',
     pattern: new RegExp(String.raw`(?<![A-Za-z0-9])(?:${FORMATS}|${PREFIXES}[A-Za-z0-9]{20,}[\w-]*|` +
-      String.raw`${LONG_PREFIXES}(?:[\w-]|\.(?=\w)){20,})`, 'g')
+      String.raw`${LONG_PREFIXES}(?:[\w-]|\.(?=[\w-])){20,})`, 'g')
   },
   // Other issuers' prefixes.
   {

@@ -242,7 +242,6 @@ t.test('secrets in an excerpt are masked, and the code stays valid', async t => 
     ['login({ password: "it\'s me" })', 'login({ password: "******" })'],
     ['config["apiKey"] = "abc def"', 'config["apiKey"] = "******"'],
     ["headers: { authorization: 'Bearer abc.def' }", "headers: { authorization: '******' }"],
-    ['fetch(`https://a.test/?token=abc&b=c`)', 'fetch(`https://a.test/?token=******&b=c`)'],
     ['const token = request.headers.token', 'const token = request.headers.token'],
     ['if (password === null) throw new Error("no password")', 'if (password === null) throw new Error("no password")'],
     ['const session = await load(token, { secret })', 'const session = await load(token, { secret })'],

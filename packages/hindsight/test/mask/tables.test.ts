@@ -1,3 +1,5 @@
+import { randomInt } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { createMask } from '../../src/mask/mask.js'
 
@@ -52,6 +54,31 @@ const tokens = [
     60
   )}`, `lin_api_${letters(40)}`, `dop_v1_${hex(64)}`, `PMAK-${hex(24)}-${hex(34)}`, `snyk_uat.${hex(8)}.${letters(40)}`, `v1.0-${hex(24)}-${hex(146)}`
 ]
+
+const CHARACTERS: Record<string, string> = {
+  a: 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789',
+  u: 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_',
+  b: 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/',
+  U: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789',
+  l: 'abcdefghijklmnopqrstuvwxyz0123456789',
+  h: '0123456789abcdef',
+  d: '0123456789'
+}
+
+/** A token of a format such as `ghp_{a36}`: 36 letters and digits after the prefix. */
+function randomToken (format: string): string {
+  return format.replace(/\{(\w)(\d+)\}/g, (_all, kind: string, count: string) => {
+    const characters = CHARACTERS[kind] as string
+    return Array.from({ length: Number(count) }, () => characters[randomInt(characters.length)]).join('')
+  })
+}
+
+t.test('random tokens of issuers are masked bare in a message', async t => {
+  for (const format of readFileSync(new URL('issuer-tokens.txt', import.meta.url), 'utf8').trim().split('\n')) {
+    const tokens = Array.from({ length: 200 }, () => randomToken(format))
+    t.same(tokens.filter((token) => mask.text(`the call with ${token} failed`) !== 'the call with ****** failed'), [], format)
+  }
+})
 
 /** Texts that are shown as they are. */
 const plainTexts = [
