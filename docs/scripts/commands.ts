@@ -4,12 +4,18 @@ import { COMMANDS, execute } from '../../packages/hindsight/src/cli/run.js'
 
 /** The page of the command line, as Markdown: the help of each command. */
 export async function commandsPage (): Promise<string> {
-  const sections = await Promise.all(Object.keys(COMMANDS).map(async (name) => `## ${name}
+  // Most commands have these options: they are printed once.
+  const shared = (await printed(['tail', '--help'])).split('\n').filter((line) => line.startsWith('  --'))
+  const sections = await Promise.all(Object.keys(COMMANDS).map(async (name) => {
+    const lines = (await printed([name, '--help'])).split('\n')
+    const criteria = lines.some((line) => line.startsWith('  --ip ')) ? '  and the criteria\n' : ''
+    return `## ${name}
 
 \`\`\`text
-${await printed([name, '--help'])}
-\`\`\`
-`))
+${lines.filter((line) => !shared.includes(line)).join('\n').trimEnd()}
+${criteria}\`\`\`
+`
+  }))
   return `# Command line
 
 \`npx fastify-hindsight\` reads the store of profiles, also while the application does not run. The
@@ -43,6 +49,14 @@ they are.
 
 \`\`\`text
 ${await printed(['help'])}
+\`\`\`
+
+## Criteria and common options
+
+All commands have the last four of these options:
+
+\`\`\`text
+${shared.join('\n')}
 \`\`\`
 
 ${sections.join('\n')}`

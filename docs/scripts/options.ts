@@ -11,8 +11,8 @@ of \`app/app.ts\`, and \`npm start\` reads those with a variable from the
 An unknown option, or an invalid value, stops the start with an error that names the option.
 Durations without a unit are in milliseconds.
 
-| option | environment | type | default | what it does |
-|---|---|---|---|---|
+| option, and its variable | type | default | what it does |
+|---|---|---|---|
 ${rows(OPTIONS).join('\n')}
 `
 }
@@ -60,9 +60,9 @@ function variables (schemas: OptionSchemas, withOption = false, path = ''): stri
 function rows (schemas: OptionSchemas, path = ''): string[] {
   return Object.entries(schemas).flatMap(([name, schema]) => {
     const { types, env, properties = {}, additionalProperties: others, items } = schema
-    const variable = env === undefined ? '' : `\`${env}\``
+    const variable = env === undefined ? '' : ` (\`${env}\`)`
     return [
-      `| \`${path}${name}\` | ${variable} | ${types.join(', ')} | ${presetOf(schema)} | ${textOf(`${path}${name}`, schema)} |`,
+      `| \`${path}${name}\`${variable} | ${types.join(', ')} | ${presetOf(schema)} | ${textOf(`${path}${name}`, schema)} |`,
       ...rows(properties, `${path}${name}.`),
       ...others === undefined ? [] : rows({ '*': others }, `${path}${name}.`),
       ...rows(items?.properties ?? {}, `${path}${name}[].`)

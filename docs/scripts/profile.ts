@@ -25,7 +25,7 @@ export function profilePage (): string {
 A profile has the same JSON at \`/_profiler/<token>.json\`, in the output of
 \`fastify-hindsight show <token> --json\`, and in the column \`json\` of the
 [tables of a store](storage-schema.md). The package has its [JSON Schema](profile.schema.json). All
-values are masked and bounded.
+values are masked and bounded. A member with \`?\` is not always there.
 
 ${table(schema)}
 ${Object.entries(schema.$defs ?? {}).map(([name, each]) => `## ${name}\n\n${each.description ?? ''}\n\n${table(each)}`).join('\n')}`
@@ -33,9 +33,9 @@ ${Object.entries(schema.$defs ?? {}).map(([name, each]) => `## ${name}\n\n${each
 
 function table ({ properties = {}, required = [] }: Schema): string {
   const rows = Object.entries(properties).map(([name, schema]) => {
-    return `| \`${name}\` | ${typeOf(schema)} | ${required.includes(name) ? 'yes' : 'no'} | ${schema.description ?? ''} |`
+    return `| \`${name}${required.includes(name) ? '' : '?'}\` | ${typeOf(schema)} | ${schema.description ?? ''} |`
   })
-  return `| member | type | always there | what it is |\n|---|---|---|---|\n${rows.join('\n')}\n`
+  return `| member | type | what it is |\n|---|---|---|\n${rows.join('\n')}\n`
 }
 
 function typeOf ({ $ref, type, items, anyOf, enum: known, const: only }: Schema): string {

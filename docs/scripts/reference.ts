@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { apiPage } from './api.js'
 import { commandsPage } from './commands.js'
-import { eventsPage, hooksPage } from './lifecycle.js'
+import { eventsPage } from './lifecycle.js'
 import { optionTypes } from './option-types.js'
 import { environmentPage, optionsPage } from './options.js'
 import { profilePage } from './profile.js'
@@ -16,7 +16,6 @@ export const GENERATED: Readonly<Record<string, () => string | Promise<string>>>
   'docs/reference/cli.md': commandsPage,
   'docs/reference/environment.md': environmentPage,
   'docs/reference/events.md': eventsPage,
-  'docs/reference/hooks.md': hooksPage,
   'docs/reference/options.md': optionsPage,
   'docs/reference/profile.md': profilePage,
   'docs/reference/routes.md': routesPage,

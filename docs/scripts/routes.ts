@@ -51,8 +51,8 @@ The routes of the profiler exist in debug mode, for clients that [may see the de
 surface](../explanation/security-model.md#access-to-the-debug-surface). With \`profiler.role\` the
 routes below \`/_profiler/\` exist in production, too, for users with that role.
 
-In \`observe\` mode these are not routes of the application: a private Fastify instance has them. If
-the plugin is registered with a prefix, they have that prefix.
+They are not routes of an observed application: a private Fastify instance has them. If the plugin
+is registered with a prefix, they have that prefix.
 
 - GET routes answer HEAD, too.
 - POST needs the token of a form of these pages.

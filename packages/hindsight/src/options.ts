@@ -43,7 +43,7 @@ export interface HindsightOptions {
   enabledLocales?: string[]
   /** Whether there are health checks: `/livez` and `/readyz`. Default: `false`. */
   health?: boolean
-  /** In `full` mode, the names of listeners that do nothing, as another plugin does the same job. */
+  /** In the service, the names of listeners that do nothing, as another plugin does the same job. */
   leave?: string[]
   /** `observe`: only listeners with an option run; `full`: all run. Default: `observe`; `full` in the service. */
   lifecycle?: 'observe' | 'full'
@@ -320,7 +320,7 @@ export interface TemplateSettings {
 
 /** What a route may declare in its `config` for the listeners. */
 export interface RouteAttributes {
-  /** What Hindsight checks in debug mode, in both modes. */
+  /** What Hindsight checks in debug mode. */
   hindsight?: QuerySettings
   /** The template with which a plain object is rendered that the handler returns. */
   template?: string

@@ -34,7 +34,7 @@ t.test('the site is built, and each of its links leads to a page or a file of it
   t.match(explanation, /^Hindsight explains every request of a Fastify application\. Each request leaves a profile /)
   t.same(order('.VPSidebar'), order('main .vp-doc ul'), 'in the order of the first page')
   const subjects = [...document.querySelectorAll('.VPSidebar h3')].map((title) => title.textContent)
-  t.same(subjects, ['Start', 'Run', 'Examine requests', 'Extend', 'Check in CI'])
+  t.same(subjects, ['Start', 'Run', 'Examine requests', 'Extend', 'Check in CI', 'The service'])
 
   const browser = await chromium(t)
   if (browser === undefined) return
