@@ -4,7 +4,7 @@ import t from 'tap'
 import { ROOT } from '../../packages/hindsight/test/support/snippets.js'
 
 const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...[
-  'docs', 'examples', 'packaging'
+  'docs', 'examples', 'packages'
 ].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.md') && !/node_modules|\.vitepress/.test(file)).map((file) => join(folder, file)))]
 const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8')
@@ -22,7 +22,7 @@ t.test('each page of the documentation is linked from another page', async (t) =
 
 t.test('each file of the documentation that the project names exists', async (t) => {
   const named = [
-    'app', 'cli', 'lib', 'plugins', 'routes', 'test', 'examples', 'docs'
+    'app', 'lib', 'packages', 'plugins', 'routes', 'test', 'examples', 'docs'
   ].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.(?:ts|sql)$/.test(file) && !file.includes('node_modules')).map((file) => join(folder, file)))
     .concat('CHANGELOG.md')

@@ -5,7 +5,7 @@ import { namedCommandProblems } from '../../../packages/hindsight/test/support/s
 import { CHECKED, compiled, pieceProblems, ROOT, snippetsOf } from '../../../packages/hindsight/test/support/snippets.js'
 import { fragmentsOf } from '../../docs/fragments.js'
 
-const PAGES = ['README.md', ...['docs', 'examples', 'packaging'].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+const PAGES = ['README.md', ...['docs', 'examples', 'packages'].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.md') && !file.includes('node_modules')).map((file) => join(folder, file))), 'CHANGELOG.md']
 
 /** What is shown rather than written: the test that compares it with what there is, or the script that makes it. */
