@@ -11,7 +11,7 @@ const ENTRIES = {
   'fastify-hindsight/storage-contract': 'packages/hindsight/src/storage-contract.ts'
 }
 
-/** The page of what the package exports, as Markdown: names, kinds, and the first sentences of their comments. */
+/** The page of what the package exports, as Markdown: names, and the first sentences of their comments. */
 export function apiPage (): string {
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile) as { config: { compilerOptions: object } }
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, ROOT)
@@ -24,12 +24,12 @@ export function apiPage (): string {
       const target = (symbol.flags & ts.SymbolFlags.Alias) === 0 ? symbol : checker.getAliasedSymbol(symbol)
       const text = ts.displayPartsToString(target.getDocumentationComment(checker)).replaceAll(/\s+/g, ' ')
       const sentence = (/^.*?[^.]\.(?= [A-Z`]|$)/.exec(text)?.[0] ?? text).replaceAll('|', '\\|')
-      return `| \`${symbol.name}\` | ${kindOf(target)} | ${sentence} |`
+      return `| \`${symbol.name}\` | ${sentence} |`
     })
     return `## ${entry}
 
-| export | kind | what it is |
-|---|---|---|
+| export | what it is |
+|---|---|
 ${rows.sort().join('\n')}
 `
   })
@@ -41,11 +41,4 @@ The exports of the package. An editor shows their types and comments. [Options](
 the exports of \`fastify-hindsight\`, and declares the names that the lifecycle adds.
 
 ${sections.join('\n')}`
-}
-
-function kindOf ({ flags }: ts.Symbol): string {
-  if ((flags & ts.SymbolFlags.Class) !== 0) return 'class'
-  if ((flags & ts.SymbolFlags.Function) !== 0) return 'function'
-  if ((flags & (ts.SymbolFlags.Interface | ts.SymbolFlags.TypeAlias)) !== 0) return 'type'
-  return 'value'
 }

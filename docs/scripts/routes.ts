@@ -40,7 +40,7 @@ export async function routesPage (): Promise<string> {
     const description = DESCRIPTIONS[name]
     if (description === undefined) throw new Error(`docs/scripts/routes.ts describes no route "${name}" (${url})`)
     const shown = methods.length > 3 ? 'all' : methods.join(', ')
-    rows.push(`| ${shown} | \`${url.replaceAll('\\\\', '\\').replaceAll('|', '\\|')}\` | \`${name}\` | ${description} |`)
+    rows.push(`| ${shown} | \`${url.replaceAll('\\\\', '\\').replaceAll('|', '\\|')}\` | ${description} |`)
   })
   await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' } })
   await app.ready()
@@ -59,8 +59,8 @@ is registered with a prefix, they have that prefix.
 - A request of another site is refused with 403.
 - Responses have \`Cache-Control: no-store\`.
 
-| method | path | name | what it answers |
-|---|---|---|---|
+| method | path | what it answers |
+|---|---|---|
 ${rows.join('\n')}
 `
 }
