@@ -16,7 +16,7 @@ const INTERNALS = isBundled ? [] : ['.', '../bin/'].map((folder) => toPath(new U
 const MAX_PLACES = 1_000
 /** The file of Fastify with the function `next` that hooks call. */
 const NEXT = /[\\/]node_modules[\\/]fastify[\\/]lib[\\/]hooks\.js$/
-const PACKAGE = /.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
+const PACKAGE = /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /** Splits a stack into its message and its frame lines. Lines of a message may look like frames and are none. */
 export function splitStack (stack: string, message: string): { head: string, frames: string } {

@@ -139,7 +139,7 @@ export function withReportUri (header: string, uri: string): string {
   return header.split(',').map((policy) => {
     const names = policy.split(';').map((directive) => nameOf(directive.trim()))
     if (names.every((name) => name === '') || names.includes('report-uri') || names.includes('report-to')) return policy
-    return `${policy.replace(/[;\s]+$/, '')};report-uri ${uri}`
+    return `${policy.replace(/(?<![;\s])[;\s]+$/, '')};report-uri ${uri}`
   }).join(',')
 }
 

@@ -125,7 +125,7 @@ export function normalizeVolatile (text: string, token: string): string {
 /** Whether the value of a header or field, such as `header date`, is different in each request. */
 function isVolatile (what: string): boolean {
   if (what.startsWith('header ')) return HEADERS.has(what.slice('header '.length).toLowerCase())
-  return FIELDS.has(/([^. ]*?)(?:\[\d+\])?$/.exec(what)?.[1] ?? '')
+  return FIELDS.has(what.replace(/\[\d+\]$/, '').split(/[. ]/).at(-1) as string)
 }
 
 /** Pairs the items of two lists that have the same key, in order; the partner of any other item is undefined. */

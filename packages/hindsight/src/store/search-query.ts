@@ -222,7 +222,7 @@ function readIp (text: string): string | undefined {
 
 /** Milliseconds; `>` and the unit may be missing. */
 function readDuration (text: string): number | undefined {
-  return /^\s*>?=?\s*\d/.test(text) ? parseDuration(text.replace(/^[\s>=]+/, '').trim()) : undefined
+  return /^>?=?\s*\d/.test(text.trim()) ? parseDuration(text.replace(/^[\s>=]+/, '').trim()) : undefined
 }
 
 /** Milliseconds since the epoch, in UTC where a time has no zone; `rest` is added to a date without a time. */

@@ -20,7 +20,7 @@ export function visibleLine (text: string): string {
 
 /** A message of several lines as one line. */
 export function oneLine (message: string): string {
-  return visibleLine(message.replace(/\s*\n\s*/g, ' '))
+  return visibleLine(message.replace(/(?<!\s)\s+/g, (blank) => blank.includes('\n') ? ' ' : blank))
 }
 
 /** Truncates text to `limit` characters and appends how many are left out. */

@@ -92,7 +92,8 @@ function fingerprintOf (profile: Profile): string | undefined {
   const { status, route } = profile
   const cause = mainCause(profile)
   if (!isFailure(profile) || (cause === null && route === null)) return undefined
-  const message = cause?.message.replace(/[+-]?\d+\.\d+|\b(?=[\da-f-]*\d)[\da-f-]+\b|\d+/gi, '#')
+  // A part of a long message is enough, and a client may have written it.
+  const message = cause?.message.slice(0, 200).replace(/[+-]?\d+\.\d+|\b(?=[\da-f-]*\d)[\da-f-]+\b|\d+/gi, '#')
   const { file, line = 0 } = cause?.frame ?? {}
   // Without a source map the line is not known.
   const place = line === 0 ? message : `${file}:${line}`

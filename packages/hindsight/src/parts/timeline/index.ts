@@ -41,8 +41,11 @@ export const timeline: Part = {
     }
   },
   // A list has little space.
-  issue: (_, profile) => /blocked for .*?(?=\. For the line|$)/
-    .exec(blockSentence(dataOf(profile, 'performance'), profile) ?? '')?.[0],
+  issue: (_, profile) => {
+    const sentence = blockSentence(dataOf(profile, 'performance'), profile) ?? ''
+    const start = sentence.indexOf('blocked for ')
+    return start === -1 ? undefined : sentence.slice(start).split('. For the line')[0]
+  },
   overview: (_, profile, view) => [{
     order: 20,
     title: 'Timeline',

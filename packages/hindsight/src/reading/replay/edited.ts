@@ -44,9 +44,9 @@ export function editedRequest (
   if (!/^\/(?!\/)[^\s\0]*$/.test(url)) throw new NotSendableError('Its URL has to begin with one "/", without blanks.')
   const fields = Object.create(null) as Record<string, string[]>
   for (const line of headers.split('\n').filter((line) => line.trim() !== '')) {
-    const [, name = '', value = ''] = /^\s*([^\s:]+)\s*:\s*(.*?)\s*$/.exec(line) ?? []
+    const [, name = '', value = ''] = /^([^\s:]+)\s*:(.*)$/.exec(line.trim()) ?? []
     if (name === '') throw new NotSendableError(`"${visibleLine(line).slice(0, 80)}" is not "name: value".`)
-    ;(fields[name.toLowerCase()] ??= []).push(value)
+    ;(fields[name.toLowerCase()] ??= []).push(value.trim())
   }
   const parsed = body.includes(MASKED) ? parsedBody(body, String(fields['content-type'] ?? '')) : undefined
   const { bodyProblem: _, ...request } = storedRequest({

@@ -123,7 +123,7 @@ class MaskedValues {
 }
 
 function envOf (name: string): string {
-  return `HINDSIGHT_${name.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_+|_+$/g, '')}`
+  return `HINDSIGHT_${name.toUpperCase().replace(/[^A-Z0-9]+/g, '_').replace(/^_|_$/g, '')}`
 }
 
 function readHeaders (data: unknown, values: MaskedValues, notes: string[]): StoredRequest['headers'] {
