@@ -35,7 +35,7 @@ export function pageServer (app: FastifyInstance) {
       // The next request may succeed.
       pages = null
       warn('The pages of the profiler could not be opened', error)
-      response.writeHead(503).end()
+      response.writeHead(503, { 'x-content-type-options': 'nosniff' }).end()
     })
   }
   const endSearch = receiveFirst(app, (raw, response) => {
@@ -110,7 +110,8 @@ async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstan
   pages.setNotFoundHandler((request, reply) => {
     const list = `${hindsight.base}/_profiler`
     if (!isRetrieval(request) || request.url.split('?')[0] !== list) return answer(404, request, reply)
-    return reply.redirect(`${list}/${request.url.slice(list.length)}`, 301)
+    return reply.header('x-content-type-options', 'nosniff')
+      .redirect(`${list}/${request.url.slice(list.length)}`, 301)
   })
   await registerPages(pages, hindsight.base)
   await pages.ready()
@@ -130,6 +131,6 @@ export async function registerPages (app: FastifyInstance, base: string, onlyPro
 
 function answer (status: number, request: FastifyRequest, reply: FastifyReply, detail?: string): FastifyReply {
   const { type, contentType } = representation(request.headers.accept)
-  reply.code(status).header('vary', 'accept').header('content-type', contentType)
+  reply.code(status).headers({ vary: 'accept', 'content-type': contentType, 'x-content-type-options': 'nosniff' })
   return reply.send(renderShortError(status, type, { detail }))
 }

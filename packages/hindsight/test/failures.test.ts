@@ -533,7 +533,7 @@ inBothModes('a second response is explained, beside the one that was sent', asyn
     t.equal(profile.collectors.otherErrors, undefined, path)
     t.match(JSON.stringify((profile.collectors.response as { body: unknown }).body), 'first', path)
     const { body: markdown } = await app.inject(`/_profiler/${profile.token}.md`)
-    t.match(markdown, /^# Reply was already sent/, path)
+    t.match(markdown, /^# \d+ [^\n]+\n\n> Recorded data: [^\n]+\n\n`Reply was already sent/, path)
     t.match(markdown, path === '/returned'
       ? /GET returned \d+ .* The client received the response of \S*failures\\?\.test\.ts:\d+, and not what an async function returned\./
       : /GET returned \d+ .* The client received the response of \S*failures\\?\.test\.ts:\d+, and not that of \S*failures\\?\.test\.ts:\d+\./, path)

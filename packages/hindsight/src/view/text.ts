@@ -1,8 +1,9 @@
 import { inspect } from 'node:util'
 import { attempt } from '../call.js'
 
-// Controls except line feed and tab, bidirectional marks, zero-width spaces, and noncharacters.
-const HIDDEN = /[^\P{Cc}\n\t]|[\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff]/gu
+// Controls except line feed and tab, bidirectional marks, zero-width spaces, noncharacters, and tags, which hide ASCII.
+const HIDDEN = new RegExp('[^\\P{Cc}\\n\\t]|[\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060\\u2066-\\u2069\\ufeff' +
+  '\\ufffe\\uffff\\u{e0000}-\\u{e007f}]', 'gu')
 const LONE_SURROGATE = /\p{Surrogate}/gu
 const ONLY_ASCII = /^[\n\t -~]*$/
 /** Characters of a code span. */
@@ -29,7 +30,7 @@ export function cut (text: string, limit: number): string {
 }
 
 function symbol (character: string): string {
-  const code = character.charCodeAt(0)
+  const code = character.codePointAt(0) ?? 0
   if (code < 0x20) return String.fromCharCode(0x2400 + code)
   if (code === 0x7f) return '␡'
   return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`

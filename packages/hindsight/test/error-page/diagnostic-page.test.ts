@@ -14,6 +14,7 @@ import { inBothModes } from '../support/modes.js'
 import { renderReport } from '../../src/error-page/diagnostic-page.js'
 import { record, sampleReport } from '../errors/sample.js'
 import { parseHtml } from '../support/parse-html.js'
+import { code } from '../../src/view/text.js'
 
 const HERE = 'packages/hindsight/test/error-page/diagnostic-page\\.test\\.ts'
 const HTML = { accept: 'text/html' }
@@ -68,7 +69,7 @@ inBothModes('the root cause comes first, then the chain', async (t, build, mode)
   )
   if (mode === 'observe') return
   const { body } = await app.inject({ url: '/orders/7', headers: { accept: 'text/markdown' } })
-  t.match(body, /^# .*JSON.*\n\n[^\n]+\n\n\*\*SyntaxError\*\*\n\n- rethrown at `.*` as Error: The invoice[^]*In your code: [^]*## Exceptions/)
+  t.match(body, /^# 500 [^\n]+\n\n> [^\n]+\n\n`[^\n]*JSON[^\n]*\n\n[^\n]+\n\n\*\*SyntaxError\*\*\n\n- rethrown at `.*` as Error: The invoice[^]*In your code: [^]*## Exceptions/)
 })
 
 class DatabaseError extends Error {
@@ -378,7 +379,7 @@ inBothModes('the page, the profile, its overview and Markdown have what a schema
       t.same(textsOf(body, '.rejected tbody :is(th, td)'), rows, panel)
     }
     const markdown = (await app.inject(`/_profiler/${token}.md`)).body
-    t.match(markdown, `# ${headline}\n`)
+    t.match(markdown, `${headline}`)
     t.match(markdown, `Error: ${headline}. The schema of `)
     t.match(markdown, `- \`body.field\`: received \`"abcde😀"\`, expected ${words}\n`)
   }
@@ -469,7 +470,7 @@ inBothModes('after reply.callNotFound() the caller is named, with its place and 
     t.equal(exceptions.length, 1)
     if (path !== '/hook') t.match(route?.handler, /diagnostic-page\.test\.ts:\d+$/)
     const markdown = (await app.inject(`/_profiler/${token}.md`)).body
-    t.match(markdown, `# ${message}\n`)
+    t.match(markdown, code(message))
     t.match(markdown, /> *\d+ \| .*reply\.callNotFound\(\)/)
   }
   const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
@@ -538,7 +539,7 @@ t.test('a refusal by a voter says who may not do what, why, and where that is de
   t.same(texts(document, 'h1'), [sentence])
   const { token, exceptions } = await profileOf(app, response)
   t.match(exceptions, [{ message: 'Access Denied.', fields: { denied: sentence } }])
-  t.match((await app.inject({ url: `/_profiler/${token}.md`, headers })).body, `# ${sentence}\n`)
+  t.match((await app.inject({ url: `/_profiler/${token}.md`, headers })).body, code(sentence))
   t.match((await app.hindsight.profiler.search({ limit: 1 })).profiles, [{ exception: `AccessDeniedError: ${sentence}` }])
   t.match(texts(document, '.hint p'), [new RegExp(`^${sentence} \\(${HERE}:\\d+\\), and ada is logged in with ROLE_USER: the option config\\.isGranted`)])
   const own = await page(app, { method: 'DELETE', url: '/own/2', headers })

@@ -30,7 +30,7 @@ t.test('the text of many log lines has the number of omitted lines', async (t) =
 
 t.test('Markdown has the report, escaped', async (t) => {
   const text = rendered('text', { hints: [HINT] })
-  t.match(text, /^# No route found for "GET http:\/\/127\.0\.0\.1:3000\/robots\.txt"\n\n\*\*404 Not Found\*\* · `GET http/)
+  t.match(text, /^# 404 Not Found\n\n> Recorded data: .*\n\n`No route found for "GET http:\/\/127\.0\.0\.1:3000\/robots\.txt"`\n\n`GET http/)
   t.match(text, /### \\\[1\/2\\\] RouteLookupError\n\n```text\nNo routes found/)
   t.match(text, /```ts\n(.*\n)*> {1,3}\d+ \| .*new Error\('No routes found/)
   t.match(text, '## Hint: Add a route\n\nLike this.\n\n```ts\napp.get()\n```')

@@ -37,7 +37,7 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
   const origin = await failingServer(t)
   const cases: Array<[request: InjectOptions, facts: string[]]> = [
     [{ url: '/wrong-query' }, [
-      '# no such column: naem', `## Hint: A query failed\n\nno such column: naem. (\`${at('wrong query')}\`)\n\n\`\`\`sql\nselect naem from users`,
+      '`no such column: naem`', `## Hint: A query failed\n\nno such column: naem. (\`${at('wrong query')}\`)\n\n\`\`\`sql\nselect naem from users`,
       '// wrong query'
     ]],
     [{ url: '/orders' }, [
@@ -47,25 +47,25 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       'response.email was removed (not in the schema of response 200), schema response/200/properties', `declared at \`${at('dropped field')}\``
     ]],
     [{ url: '/admin/users' }, [
-      '# no user is logged in', 'The preHandler hook "requireUser" of admin (', ') raised Error; the handler of GET /admin/users (',
+      '`no user is logged in`', 'The preHandler hook "requireUser" of admin (', ') raised Error; the handler of GET /admin/users (',
       `(${at('hook order')})`, 'requireUser raised, '
     ]],
     [{ url: '/blocked' }, ['The event loop was blocked for ', `Meanwhile the request was in the handler at ${at('blocked loop')}.`]],
     [{ url: `/failing-call?origin=${origin}` }, [
-      '# stock service answered 503', `GET ${origin}/stock/7\`: 503 (\`${at('failing call')}\`)`,
+      '`stock service answered 503`', `GET ${origin}/stock/7\`: 503 (\`${at('failing call')}\`)`,
       `GET ${origin}/stock/:id from ${at('failing call')}, `, at('failure of the call')
     ]],
     [{ url: '/twice' }, [
       `The client received the response of ${at('first response')}, and not that of ${at('second response')}.`
     ]],
     [{ url: '/missing-await' }, [
-      "# Cannot read properties of undefined (reading 'toUpperCase')", at('missing await'), 'const user = loadUser()'
+      "`Cannot read properties of undefined (reading 'toUpperCase')`", at('missing await'), 'const user = loadUser()'
     ]],
     [{ method: 'POST', url: '/items', payload: { quantity: 'many' } }, [
-      '# body/quantity: integer, got string', '{"quantity":"many"}', `declared at \`${at('validation')}\``
+      '`body/quantity: integer, got string`', '{"quantity":"many"}', `declared at \`${at('validation')}\``
     ]],
     [{ url: '/articles' }, [
-      '# No route found for "GET http://localhost/articles"',
+      '`No route found for "GET http://localhost/articles"`',
       `- \`GET /api/v1/articles\`: the prefix "/api/v1" is missing in the path (\`${at('wrong prefix')}\`)`
     ]],
     [{ url: '/swallowed' }, [

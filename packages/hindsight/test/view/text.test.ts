@@ -8,6 +8,7 @@ t.test('visible replaces control characters', async (t) => {
     ['two\nlines\tand a tab', 'two\nlines\tand a tab'],
     ['a\0b\x1bc\rd\x7f', 'a␀b␛c␍d␡'],
     ['\u0085', '⟨U+0085⟩'],
+    ['a\u{e0041}\u{e007f}\u{e0001}', 'a⟨U+E0041⟩⟨U+E007F⟩⟨U+E0001⟩'],
     ['\u202egnp.exe\u202c', '⟨U+202E⟩gnp.exe⟨U+202C⟩'],
     ['\u2066\u2069\u200e\u200f\u061c', '⟨U+2066⟩⟨U+2069⟩⟨U+200E⟩⟨U+200F⟩⟨U+061C⟩'],
     ['\ud800x\udc00', '\ufffdx\ufffd']

@@ -57,6 +57,7 @@ export interface PageOptions {
 
 /** Prevents pages of other origins from framing, opening or reading a page (HTML Standard 7.1.3; Fetch 3.7). */
 export const ISOLATION: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
   'x-frame-options': 'DENY',
   'cross-origin-resource-policy': 'same-origin',
   'cross-origin-opener-policy': 'same-origin'

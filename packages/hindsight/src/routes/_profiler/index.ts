@@ -86,7 +86,6 @@ async function sendAsset (request: FastifyRequest, reply: FastifyReply): Promise
   return reply
     // Private: a shared cache would serve it to clients that may not see the profiler.
     .header('cache-control', 'private, max-age=31536000, immutable')
-    .header('x-content-type-options', 'nosniff')
     .type(asset.type)
     .send(asset.content)
 }

@@ -84,7 +84,7 @@ export function sendPage (
 /** Sends a text as a file that the browser saves and does not display. */
 export function sendFile (reply: FastifyReply, name: string, type: string, text: string): FastifyReply {
   return reply
-    .headers({ 'content-disposition': `attachment; filename="${name}"`, 'x-content-type-options': 'nosniff' })
+    .header('content-disposition', `attachment; filename="${name}"`)
     .type(type)
     .send(text)
 }
