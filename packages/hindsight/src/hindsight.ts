@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { begin } from './begin.js'
+import { performance } from './clock.js'
 import { listenersOf } from './check-options.js'
 import type { HindsightOptions } from './options.js'
 import { checkStorageSetting } from './store/open.js'
@@ -30,6 +31,7 @@ Object.defineProperty(hindsight, Symbol.for('plugin-meta'), {
 })
 
 async function open (app: FastifyInstance, options: HindsightOptions): Promise<void> {
+  const started = performance.now()
   const resolved = begin(app, options)
   checkStorageSetting(resolved.settings?.storage)
   const { mode, debug, recording } = app.hindsight
@@ -44,7 +46,7 @@ async function open (app: FastifyInstance, options: HindsightOptions): Promise<v
     return
   }
   // An application in production that records nothing loads nothing else.
-  const observation = recording === 'none' ? null : (await import('./observe.js')).beginObservation(app, resolved)
+  const observation = recording === 'none' ? null : (await import('./observe.js')).beginObservation(app, resolved, started)
   if (resolved.options.health !== undefined) (await import('../../../app/health.js')).openHealth(app, resolved.options)
   const listeners = listenersOf(resolved.options)
   if (listeners.size > 0) {

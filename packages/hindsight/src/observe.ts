@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { begin } from './begin.js'
+import { performance } from './clock.js'
 import type { Observer } from './observer.js'
 import type { ResolvedOptions } from './prepare.js'
 import { OWN_SEGMENTS } from './http/requests.js'
@@ -40,8 +41,11 @@ export function preload (app: FastifyInstance, options: HindsightOptions): void 
   })
 }
 
-/** Starts `observe` mode: adds the hooks, and loads `observer.ts`, which has the functions that they call. */
-export function beginObservation (app: FastifyInstance, resolved: ResolvedOptions) {
+/**
+ * Starts `observe` mode: adds the hooks, and loads `observer.ts`, which has the functions that they call. `started`: when
+ * the time of the plugin began.
+ */
+export function beginObservation (app: FastifyInstance, resolved: ResolvedOptions, started = performance.now()) {
   const { debug, recording: setting, base, warn } = app.hindsight
   observeRoutes(app, resolved)
   /** Undefined while it is loaded, null where that has failed. */
@@ -123,9 +127,9 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   if (debug && resolved.settings !== null) addStartMessage(app)
   const handler = setting === 'always' ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response, ...others })
-  // The first request waits for modules that take longer than half of the time that a plugin has.
+  // The first request waits for modules that are not loaded in half of the time that a plugin has, this one included.
   const { pluginTimeout = 0 } = app.initialConfig
-  const limit = pluginTimeout === 0 ? Infinity : pluginTimeout / 2
+  const limit = pluginTimeout === 0 ? Infinity : Math.max(0, started + pluginTimeout / 2 - performance.now())
   // A missing package of OpenTelemetry stops the start.
   const needsAll = resolved.settings?.openTelemetry === true
   const ready = needsAll ? loading : settlesWithin(prepared.then(() => loaded), limit)
