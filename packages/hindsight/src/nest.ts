@@ -4,7 +4,6 @@ import {
 } from '@nestjs/common'
 import { ApplicationConfig } from '@nestjs/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { functionPlace } from './errors/declared-place.js'
 import { isError, messageOf, nameOf, read } from './errors/thrown-value.js'
 import { setCurrentCode } from './recording/handler-time.js'
 import { contextOf, recordingOf, requestContext, servicesOf, stateOf } from './lifecycle/state.js'
@@ -89,9 +88,7 @@ function recordController (context: ExecutionContext): boolean {
   // Requests that are profiled only if they fail have no context.
   if (recording !== 'none' && requestContext.getStore() === undefined) requestContext.enterWith(contextOf(request))
   if (!debug || !recordingOf(request).isRecording) return true
-  const method = context.getHandler()
-  const name = `${context.getClass().name}.${method.name}`
-  recordingOf(request).controller = { name, get source () { return functionPlace(method) } }
+  recordingOf(request).controller = `${context.getClass().name}.${context.getHandler().name}`
   setCurrentCode(request, reply, 'handler')
   return true
 }

@@ -158,7 +158,7 @@ function facts (report: ErrorReport): string[] {
   const url = profileUrl(report)
   return [
     html`<li><a href="#request"><code>${target}</code></a></li>`,
-    controller && html`<li class="controller">handled by <code>${visibleLine(controller.name)}</code></li>`,
+    controller && html`<li class="controller">handled by <code>${visibleLine(controller)}</code></li>`,
     url && html`<li>profile <a href="${url}"><code>${profile?.token}</code></a></li>`
   ].filter((fact) => typeof fact === 'string')
 }

@@ -32,7 +32,6 @@ export const DATA_NOTE = '> Recorded data: messages, headers, bodies, logs and s
 /** The report as one screen of Markdown, for a terminal, an issue, a chat or a language model. */
 export function renderText (report: ErrorReport): string {
   const { status, reason, request, exceptions, controller, profile, hints, sentences = [], summary } = report
-  const definedAt = controller?.source == null ? '' : ` at ${code(controller.source)}`
   const source = mainSource(report, report.handler)
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
   return [
@@ -45,7 +44,7 @@ export function renderText (report: ErrorReport): string {
     ...report.input === undefined ? [] : rejectedParts(report.input),
     ...(source === null ? [] : sourceParts(source)),
     ...hints.flatMap(hintParts),
-    ...(controller ? [`Handled by ${code(controller.name)}${definedAt}.`] : []),
+    ...(controller ? [`Handled by ${code(controller)}.`] : []),
     ...(profile ? [`Profile: ${code(profile.url)}`] : []),
     '## Exceptions',
     ...exceptions.flatMap((exception, i) => exceptionParts(exception, `[${i + 1}/${exceptions.length}]`, shown)),

@@ -1,12 +1,10 @@
 import type { FastifyRequest } from 'fastify'
-import type { Debugger, Runtime, Session } from 'node:inspector'
 import { cachedByObject, withStackLimit } from '../call.js'
 import { hookTitle } from '../lifecycle/events.js'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import { firstOwnFrame, type StackFrame } from './exception.js'
-import { inspect, post } from './scripts.js'
 import { excerptAt } from './source-file.js'
-import { frameAt, outsideCalls, packageOf, placeOf, sourcePlace, splitStack, stackFrames } from './stack-frame.js'
+import { frameAt, outsideCalls, packageOf, placeOf, splitStack, stackFrames } from './stack-frame.js'
 import { textOfStack } from './thrown-value.js'
 
 /** Where something was declared. */
@@ -40,27 +38,13 @@ function firstOutside (declaration: Error): DeclaredPlace | null {
   }
 }
 
-/**
- * The handler of a request's route, as a frame with its source, or with `declaration` the place where the route was
- * declared; null where it is not the application's.
- */
-export function handlerFrame (request: FastifyRequest, declaration = false): StackFrame | null {
+/** The declaration of a request's route, as a frame with its source; null where it is not the application's. */
+export function handlerFrame (request: FastifyRequest): StackFrame | null {
   const { method, routeOptions: { handler, url } } = request
-  if (request.is404 || url === undefined) return null
-  const { controller } = recordingOf(request)
-  const route = servicesOf(request).routeTable.of(request)
-  const name = controller?.name ?? (handler.name.replace(/^(?:bound )+/, '') || `the handler of ${method} ${url}`)
-  const places = [
-    () => controller?.source,
-    () => functionPlace(handler),
-    () => route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
-  ]
-  if (declaration) places.reverse()
-  for (const place of places) {
-    const frame = sourceFrame(place() ?? '', name)
-    if (frame !== null) return frame
-  }
-  return null
+  const { declaredAt = null } = servicesOf(request).routeTable.of(request) ?? {}
+  if (request.is404 || declaredAt === null) return null
+  const name = handler.name.replace(/^(?:bound )+/, '') || `the handler of ${method} ${url}`
+  return sourceFrame(declaredPlace(declaredAt)?.source ?? '', recordingOf(request).controller ?? name)
 }
 
 /** The hook of the application that has failed, or whose response was refused; null where there is none. */
@@ -95,47 +79,6 @@ function sourceFrame (place: string, name: string): StackFrame | null {
 export function ownFrame (request: FastifyRequest): StackFrame | null {
   const { exceptions = [] } = recordingOf(request)
   return firstOwnFrame(exceptions.toReversed()) ?? hookFrame(request) ?? handlerFrame(request)
-}
-
-const kFunction = Symbol.for('hindsight.function')
-const EXPRESSION = "globalThis[Symbol.for('hindsight.function')]"
-
-/**
- * Where a function is defined, `file:line` in the source; null for a function of the runtime. The inspector takes half
- * a millisecond.
- */
-export const functionPlace: (callable: object) => string | null = cachedByObject(inspectedPlace)
-
-function inspectedPlace (callable: object): string | null {
-  const globals = globalThis as unknown as Record<symbol, unknown>
-  try {
-    // The inspector evaluates an expression to find the object.
-    globals[kFunction] = callable
-    return inspect((session) => {
-      const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression: EXPRESSION })
-      return placeOfObject(session, result.objectId)
-    })
-  } catch {
-    return null
-  } finally {
-    Reflect.deleteProperty(globals, kFunction)
-  }
-}
-
-/** Where a function is defined for which the inspector has an id. */
-export function placeOfObject (session: Session, objectId: string | undefined): string | null {
-  const location = locationOf(session, objectId)
-  if (location === undefined) return null
-  const place = sourcePlace(location as Debugger.Location)
-  return place === null ? null : `${place.file}:${place.line}`
-}
-
-/** The location of a function, or of the one that it binds. */
-function locationOf (session: Session, objectId: string | undefined): unknown {
-  const { internalProperties } = post<Runtime.GetPropertiesReturnType>(session, 'Runtime.getProperties', { objectId })
-  const property = (wanted: string) => internalProperties?.find(({ name }) => name === wanted)?.value
-  const target = property('[[TargetFunction]]')?.objectId
-  return target === undefined ? property('[[FunctionLocation]]')?.value : locationOf(session, target)
 }
 
 /** Calls of a logger that are looked at, with those of its hooks. */

@@ -1,27 +1,26 @@
 import { readFileSync } from 'node:fs'
-import type { Runtime } from 'node:inspector'
-import { dirname, isAbsolute, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { attempt, withStackLimit } from '../call.js'
 import type { RouteTable } from '../routing/route-table.js'
 import { visible } from '../view/text.js'
-import { declaredPlace, functionPlace, placeOfObject } from './declared-place.js'
+import { declaredPlace } from './declared-place.js'
 import { firstOwnFrame } from './exception.js'
 import { flattenError } from './masked-exceptions.js'
-import { inspect, post, toPath } from './scripts.js'
 import { excerptAt, numbered } from './source-file.js'
-import { frameAt, isOwn, placeOf, stackFrames } from './stack-frame.js'
+import { toPath } from './source-map.js'
+import { frameAt, placeOf, stackFrames } from './stack-frame.js'
 import { messageOf, read, textOfStack } from './thrown-value.js'
 
 /**
- * Where the start of an application has failed, `file:line` or a file: in the stack of the error, otherwise the plugin,
- * the route or the importing file that it is about; empty where that is not certain.
+ * Where the start of an application has failed, `file:line` or a file: in the stack of the error, otherwise the route
+ * or the importing file that it is about; empty where that is not certain.
  */
 export function placeOfFailedStart (error: unknown, tables: readonly RouteTable[] = []): string {
   const frame = firstOwnFrame(flattenError(error))
   const importing = importPlace(error)
   // The call may be one of a loader.
   if (frame !== undefined && (importing === undefined || frameAt(importing).file === frame.file)) return placeOf(frame)
-  const place = importing ?? pluginPlace(error) ?? routePlace(messageOf(error), tables) ?? ''
+  const place = importing ?? routePlace(messageOf(error), tables) ?? ''
   return place === '' ? '' : placeOf(frameAt(place))
 }
 
@@ -63,48 +62,6 @@ function ownCalls (error: Error): string {
   const lines = textOfStack(error).split('\n')
   const first = lines.findIndex((line) => stackFrames(line).some(({ own }) => own))
   return first === -1 ? '' : lines.slice(first).join('\n')
-}
-
-/** The messages of Fastify about a plugin with its name, or the file of its module. */
-const NAMED = [
-  /^The dependency '.*' of plugin '(.*)' is not registered/,
-  /^The decorator '.*' required by '(.*)' is not present/,
-  /^The (.*) plugin being registered mixes async and callback styles/
-]
-
-function pluginPlace (error: unknown): string | null | undefined {
-  // avvio has the function of a plugin that did not end in time; Fastify's error has the one of avvio as its cause.
-  const plugin = read(read(error, 'cause'), 'fn') ?? read(error, 'fn')
-  if (typeof plugin === 'function') return functionPlace(plugin)
-  const [, name] = NAMED.map((pattern) => pattern.exec(messageOf(error))).find((match) => match !== null) ?? []
-  if (name === undefined || isAbsolute(name)) return name
-  const places = new Set(placesOfFunctions(name).filter((place) => isOwn(frameAt(place ?? '').file)))
-  return places.size === 1 ? [...places][0] : undefined
-}
-
-/** Runs in the inspector, with all functions of the process. Other properties may be getters. */
-const FIND = `function (name) {
-  const nameOf = (plugin) => {
-    try {
-      return plugin[Symbol.for('fastify.display-name')] ?? plugin.name
-    } catch {}
-  }
-  return this.filter((plugin) => nameOf(plugin) === name)
-}`
-
-/** The places of the functions with a name, or that fastify-plugin has given it. It takes a tenth of a second. */
-function placesOfFunctions (name: string): Array<string | null> {
-  return attempt(() => inspect((session) => {
-    const expression = 'Function.prototype'
-    const { result } = post<Runtime.EvaluateReturnType>(session, 'Runtime.evaluate', { expression })
-    const all = { prototypeObjectId: result.objectId }
-    const { objects } = post<Runtime.QueryObjectsReturnType>(session, 'Runtime.queryObjects', all)
-    const call = { functionDeclaration: FIND, objectId: objects.objectId, arguments: [{ value: name }] }
-    const { result: { objectId } } = post<Runtime.CallFunctionOnReturnType>(session, 'Runtime.callFunctionOn', call)
-    const list = { objectId, ownProperties: true }
-    const { result: items } = post<Runtime.GetPropertiesReturnType>(session, 'Runtime.getProperties', list)
-    return items.map(({ value }) => value?.type === 'function' ? placeOfObject(session, value.objectId) : null)
-  }), () => [])
 }
 
 // Schemas are compiled when all routes have been declared: no call of the stack is the application's.

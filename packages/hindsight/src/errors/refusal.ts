@@ -140,7 +140,7 @@ function denialOf (
   const isOfRoute = by === 'is-granted'
   const option = isOfRoute ? 'config.isGranted of the route' : 'security.voters'
   if (user !== null && denied.votes.some(({ voter }) => !BUILT_IN.has(voter))) {
-    const frame = handlerFrame(request, true)
+    const frame = handlerFrame(request)
     const place = frame === null ? '' : ` (${placeOf(frame)})`
     return { what: `${user.identifier} ${denialText(denied)}${place}`, option }
   }

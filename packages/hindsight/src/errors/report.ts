@@ -31,8 +31,8 @@ export interface FailureSummary {
   /** What happened, in one sentence. */
   summary: string
   /**
-   * In debug mode: the handler of the route with its source; where it did not run, the declaration of the route; or the
-   * hook that has failed, or whose response was refused.
+   * In debug mode: the declaration of the route with its source; or the hook that has failed, or whose response was
+   * refused.
    */
   handler?: StackFrame
 }
@@ -62,8 +62,8 @@ export interface ErrorReport extends Partial<FailureSummary> {
   input?: RejectedInput
   /** The listener that raised (`kernel.request`, `router`), where one did; of a hook its `file:line`. */
   raisedBy?: Raiser
-  /** The method of a class that a framework calls as the handler, and where it is defined, `file:line`. */
-  controller?: { name: string, source: string | null }
+  /** The method of a class that a framework calls as the handler. */
+  controller?: string
   /** The stored profile. */
   profile?: { token: string, url: string }
 }
@@ -119,9 +119,7 @@ export function reportOf (
 export function failureSummary (request: FastifyRequest, exceptions: readonly FlattenedException[]): FailureSummary {
   const mask = maskOf(request)
   const input = exceptions.at(-1)?.rejected ?? null
-  // The schema is part of the declaration, and what refused the request may be.
-  const isDeclaration = input !== null || recordingOf(request).timing.handlerStart === 0
-  const handler = servicesOf(request).debug ? handlerFrame(request, isDeclaration) : null
+  const handler = servicesOf(request).debug ? handlerFrame(request) : null
   const shown = hookFrame(request) ?? handler
   const sentence = failureSentence(request, exceptions, handler, input)
   return {
@@ -195,7 +193,7 @@ function failureSentence (
   // Hooks of the route itself run when the start of its handler has been recorded.
   const isByHandler = controller === null
     ? servicesOf(request).routeTable.of(request)?.hooks.includes('preHandler') !== true
-    : isCalledIn(exceptions, controller.name)
+    : isCalledIn(exceptions, controller)
   if (isSent(failed?.calls)) return `${route}${notRun === '' ? place : ''} sent an error: ${failure}${notRun}.`
   // Fastify calls the same hooks for an error that a handler returns.
   const what = handlerStart !== 0 && isByHandler ? `The handler of ${route}${place}` : route

@@ -1,8 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { extname, isAbsolute } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { CodeExcerpt } from './exception.js'
-import { mappedSource } from './scripts.js'
 
 const MAX_EXCERPTS = 500
 const MAX_FILE_BYTES = 2_000_000
@@ -33,22 +31,12 @@ const cachedExcerpt = sourceCache<CodeExcerpt>(MAX_EXCERPTS)
 /** The frames of an error are often in one file. */
 const cachedLines = sourceCache<readonly string[]>(1)
 
-const cachedSource = sourceCache<{ source: ReturnType<typeof mappedSource> }>(MAX_EXCERPTS)
+/** A source that a bundler has named, such as `webpack://shop/src/a.ts`. */
+const OF_BUNDLER = /^(?!node:|wasm:)[\w-]+:\/\//
 
-/** A source whose file is missing, or that a bundler has named: from a source map. */
-function mapped (name: string): ReturnType<typeof mappedSource> {
-  if (!/^(?!node:|wasm:)[\w-]+:\/\//.test(name)) return null
-  return cachedSource(name, () => ({ source: mappedSource(name) })).source
-}
-
-/** The file of a source that a bundler has named, such as `webpack://shop/src/a.ts`, if it is found; else its name. */
-export function fileOf (name: string): string {
-  return mapped(name)?.file ?? name
-}
-
-/** Whether a name is a file, or that of a source in a source map. */
+/** Whether a name is a file, or that of a source in the source map of a bundle. */
 export function isSource (name: string): boolean {
-  return isAbsolute(name) || (SOURCE.has(extensionOf(name)) && mapped(name) !== null)
+  return isAbsolute(name) || (OF_BUNDLER.test(name) && SOURCE.has(extensionOf(name)))
 }
 
 // webpack may add a version to the name: `webpack://shop/src/a.ts?96bb`.
@@ -58,17 +46,16 @@ function extensionOf (file: string): string {
 
 /**
  * Reads the lines of a file before and after a 1-based line; undefined where the file is no readable source or has no
- * such line. A changed file is read again. Of a file that is missing, the text in a source map is read.
+ * such line. A changed file is read again.
  */
 export function excerptAt (file: string, line: number, before = 5, after = before): CodeExcerpt | undefined {
   if (line < 1 || !SOURCE.has(extensionOf(file))) return undefined
   try {
     const stat = isAbsolute(file) ? statSync(file, { throwIfNoEntry: false }) : undefined
-    const text = stat === undefined ? mapped(isAbsolute(file) ? pathToFileURL(file).href : file)?.text : undefined
-    if (stat === undefined ? text === undefined : !stat.isFile() || stat.size > MAX_FILE_BYTES) return undefined
-    const version = `${file}:${stat?.mtimeMs}:${stat?.size}`
+    if (stat === undefined || !stat.isFile() || stat.size > MAX_FILE_BYTES) return undefined
+    const version = `${file}:${stat.mtimeMs}:${stat.size}`
     const excerpt = cachedExcerpt(`${version}:${line}:${before}:${after}`, () => {
-      const lines = cachedLines(version, () => linesOf(text ?? readFileSync(file, 'utf8')))
+      const lines = cachedLines(version, () => linesOf(readFileSync(file, 'utf8')))
       const start = Math.max(1, line - before)
       const shown = line > lines.length ? [] : lines.slice(start - 1, line + after).map(cutLine)
       // A copy: parts of the text of a file would keep all of it in memory.

@@ -1,10 +1,9 @@
-import type { Debugger } from 'node:inspector'
 import { isAbsolute, sep } from 'node:path'
 import { isBundled, modulePlace } from '../require.js'
 import { visibleLine } from '../view/text.js'
 import type { StackFrame } from './exception.js'
-import { originalPlace, sourceOf, sourceOfCall, toPath, type Place } from './scripts.js'
-import { fileOf, isSource, sourceCache } from './source-file.js'
+import { isSource, sourceCache } from './source-file.js'
+import { originalPlace, toPath, type Place } from './source-map.js'
 import { textOfStack } from './thrown-value.js'
 
 // The patterns of this file take quadratic time on a long line.
@@ -112,7 +111,7 @@ function ownPlace (place: string, isMapped: boolean): OwnPlace {
   const outer = /^eval at .* \((.*)\), /.exec(place)?.[1] ?? place
   const [, url, line, column = '0'] = /^(.+?):(\d+)(?::(\d+))?$/.exec(outer) ?? []
   if (url === undefined) return UNKNOWN
-  const given = { file: fileOf(toPath(url)), line: Number(line), column: Number(column) }
+  const given = { file: toPath(url), line: Number(line), column: Number(column) }
   const shown = given.line > 0 && isSource(given.file) ? mappedPlace(url, given, isMapped) : given
   return { ...shown, own: isOwn(shown.file) }
 }
@@ -120,15 +119,7 @@ function ownPlace (place: string, isMapped: boolean): OwnPlace {
 function mappedPlace (url: string, given: Place, isMapped: boolean): Place {
   const original = originalPlace(url, given.line - 1, given.column - 1)
   // A file that is compiled and its source have one name where a loader compiles it.
-  const isCompiled = original !== null && (original.file !== given.file || !isMapped)
-  if (isCompiled) return { ...original, file: fileOf(original.file) }
-  return original !== null || isOwn(given.file) ? sourceOfCall(given, isMapped) : given
-}
-
-/** The source of a position in a script, as `sourceOf` finds it, with the file of the source where that is known. */
-export function sourcePlace (location: Debugger.Location, url?: string): Place | null {
-  const place = sourceOf(location, url)
-  return place === null ? null : { ...place, file: fileOf(place.file) }
+  return original !== null && (original.file !== given.file || !isMapped) ? original : given
 }
 
 /** Whether a file is one of the application: not of a package, and not of Hindsight. */

@@ -1,3 +1,4 @@
+import { findSourceMap } from 'node:module'
 import { join } from 'node:path'
 import { isBundled } from '../require.js'
 import { queries } from './channel.js'
@@ -7,8 +8,12 @@ import { queries } from './channel.js'
  * the first: 6 frames of a deep stack take 10 µs, and each further one 0.5.
  */
 const FRAMES = [6, 20, 60]
+/** The function of Node.js that makes stacks. A call of it takes as long as the line. */
+const BY_NODE = 'ErrorPrepareStackTrace'
 let searched = 0
 let isFinal = false
+/** What makes the stacks of the process: Node.js, or a loader that applies source maps which Node.js does not have. */
+let formatter: typeof Error.prepareStackTrace | undefined
 
 /**
  * Frames of the stack that may be those of the application, without frames of packages; undefined if no queries are
@@ -18,6 +23,7 @@ export function framesHere (above: object = caller(framesHere), limits = FRAMES)
   if (!queries.hasSubscribers) return undefined
   const { stackTraceLimit, prepareStackTrace } = Error
   const at: { stack?: string } = {}
+  formatter = prepareStackTrace
   Reflect.set(Error, 'prepareStackTrace', framesOf)
   try {
     for (const limit of limits) {
@@ -40,14 +46,14 @@ export function caller (other: object): object {
   return entry ?? other
 }
 
-function framesOf (_error: unknown, sites: readonly NodeJS.CallSite[]): string {
+function framesOf (error: Error, sites: readonly NodeJS.CallSite[]): string {
   const lines: string[] = []
   let [isNamed, isLast] = [false, false]
   for (const site of sites) {
     const origin = originOf(site.getFileName() ?? 'node:')
     // `Promise.all (index 2)` of a function with a name: it may be one of a list of calls.
     const isListed = isNamed && site.getPromiseIndex() !== null
-    if (origin === 'application' || isListed) lines.push(`    at ${String(site)}`)
+    if (origin === 'application' || isListed) lines.push(lineOf(error, site))
     if (origin === 'node') continue
     isLast = origin === 'application'
     isNamed = isLast && site.getFunctionName() !== null
@@ -56,6 +62,23 @@ function framesOf (_error: unknown, sites: readonly NodeJS.CallSite[]): string {
   // Further functions of the application may have called these.
   if (isLast && isCut && !isFinal) return ''
   return lines.join('\n') + (isLast && !isCut ? UNKNOWN_CALLER : '')
+}
+
+/** The line of a call. The source maps of Node.js are applied when the line is read. */
+function lineOf (error: Error, site: NodeJS.CallSite): string {
+  const line = `    at ${String(site)}`
+  const format = formatter
+  if (typeof format !== 'function' || format.name === BY_NODE) return line
+  if (findSourceMap(site.getFileName() ?? '') !== undefined) return line
+  try {
+    formatter = undefined
+    return /\n( +at .+)$/.exec(String(format(error, [site])))?.[1] ?? line
+  } catch {
+    // It may be one of the application.
+    return line
+  } finally {
+    formatter = format
+  }
 }
 
 /** The end of frames whose last function was resumed: nothing waits for it, or no function of its caller. */

@@ -117,7 +117,7 @@ export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply
 export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
   const { events, controller } = recordingOf(request)
   if (events === null) return
-  if (of === 'handler' && controller !== null) return events.setCurrentCode(reply, 'handler', () => controller.source)
+  if (of === 'handler' && controller !== null) return events.setCurrentCode(reply, 'handler')
   const route = servicesOf(request).routeTable.of(request)
   const source = () => route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
   // Hooks of the route that run directly before its handler cannot be separated from it by comparing.

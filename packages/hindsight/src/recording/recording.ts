@@ -101,7 +101,7 @@ export class Recording {
   /** The data of panels by their names, or functions that make them: see `collect`. */
   readonly collected: Record<string, unknown> = {}
   /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */
-  controller: { name: string, source: string | null } | null = null
+  controller: string | null = null
 
   token?: string
   /** The random value in 0..1 that decides whether a sampled request is profiled. */

@@ -19,7 +19,7 @@ export interface ProfiledRoute {
   methods: string[]
   /** The method of a class that a framework calls as the handler, such as `CatsController.findOne`. */
   controller?: string
-  /** Where the handler is defined, `file:line`, where known. */
+  /** Where the route was declared, `file:line`, where known. */
   handler?: string
 }
 

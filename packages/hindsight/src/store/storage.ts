@@ -68,10 +68,12 @@ export const TooManyPinnedError: FastifyErrorConstructor<{ code: string, statusC
   409
 )
 
-export const StorageClosedError = createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
+/** The store was closed. */
+export const StorageClosedError: FastifyErrorConstructor<{ code: string, statusCode: 503 }> =
+  createError('HINDSIGHT_STORAGE_CLOSED', 'The store "%s" is closed.', 503)
 
 /** The store cannot be opened, read or written. */
-export const StorageUnusableError =
+export const StorageUnusableError: FastifyErrorConstructor<{ code: string, statusCode: 503 }> =
   createError('HINDSIGHT_STORAGE_UNUSABLE', 'The store "%s" cannot be used: %s', 503)
 
 /**

@@ -1,14 +1,40 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { QUERY_CHANNEL } from '../../src/queries/channel.js'
 import { framesHere, removeOwnFrames } from '../../src/queries/stack.js'
+import { testdir } from '../support/folder.js'
 
 const inner = (): string | undefined => framesHere()
 const outer = (): string | undefined => inner()
 
 t.test('without a reader nothing is captured', async (t) => t.equal(framesHere(), undefined))
+
+t.test('what makes stacks applies the source maps that only it has, and may fail', async (t) => {
+  const reader = (): void => {}
+  const { prepareStackTrace } = Error
+  subscribe(QUERY_CHANNEL, reader)
+  t.teardown(() => {
+    unsubscribe(QUERY_CHANNEL, reader)
+    Error.prepareStackTrace = prepareStackTrace
+  })
+  // A file without a source map.
+  const { called } = await import(pathToFileURL(join(testdir(t, { 'called.mjs': 'export const called = (run) => run()\n' }), 'called.mjs')).href) as
+    { called: (run: () => string | undefined) => string | undefined }
+  const lineBy = (prepare: typeof prepareStackTrace | undefined): string | undefined => {
+    Reflect.set(Error, 'prepareStackTrace', prepare)
+    const frames = called(() => framesHere())
+    Error.prepareStackTrace = prepareStackTrace
+    return frames?.split('\n').find((line) => /called\.\w+:/.test(line))
+  }
+  t.match(lineBy(undefined), /called\.mjs:1:32\)$/)
+  t.equal(lineBy((error, [site]) => `${error.name}\n    at ${site?.getFunctionName()} (${site?.getFileName()?.replace('.mjs', '.ts')}:${Number(site?.getLineNumber()) + 9}:1)`)?.replace(/file.*\//, ''), '    at called (called.ts:10:1)')
+  t.match(lineBy(() => { throw new Error('of the application') }), /called\.mjs:1:32\)$/)
+  t.match(lineBy((_error, sites) => sites), /called\.mjs:1:32\)$/)
+  t.equal(lineBy(() => `Error\n    at called.js:1:1${String(new Error('within').stack)}`.split('\n').slice(0, 2).join('\n')), '    at called.js:1:1Error: within')
+})
 
 t.test('the frames are those of the application', async (t) => {
   const reader = (): void => {}
@@ -16,7 +42,7 @@ t.test('the frames are those of the application', async (t) => {
   t.teardown(() => unsubscribe(QUERY_CHANNEL, reader))
   const { stackTraceLimit, prepareStackTrace } = Error
   const [first = '', second = '', ...others] = (outer() ?? '').split('\n')
-  t.match([first, second], [/^ {4}at inner \(.*stack\.test\.ts:8:\d+\)$/, /^ {4}at outer \(.*stack\.test\.ts:9:\d+\)$/])
+  t.match([first, second], [/^ {4}at inner \(.*stack\.test\.ts:10:\d+\)$/, /^ {4}at outer \(.*stack\.test\.ts:11:\d+\)$/])
   t.notMatch(others.join('\n'), /node_modules|node:/)
   t.same([Error.stackTraceLimit, Error.prepareStackTrace], [stackTraceLimit, prepareStackTrace])
 

@@ -41,11 +41,6 @@ t.before(async () => {
     const map = JSON.parse(readFileSync(`${outfile}.map`, 'utf8')) as { sources: string[] }
     map.sources = [source]
     writeFileSync(`${outfile}.map`, JSON.stringify(map))
-    if (name !== 'bundle') continue
-    // As webpack does with `devtool: 'eval-source-map'`.
-    const data = Buffer.from(JSON.stringify({ ...map, sources: ['webpack:///src/app.ts?066e'] })).toString('base64')
-    const code = readFileSync(outfile, 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, `//# sourceMappingURL=data:application/json;base64,${data}`)
-    writeFileSync(join(project, 'evaluated.cjs'), `eval(${JSON.stringify(`${code}\n//# sourceURL=webpack-internal:///./src/app.ts`)})`)
   }
 })
 

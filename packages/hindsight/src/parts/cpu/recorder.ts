@@ -5,8 +5,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../../clock.js'
 import { isOwnOrigin } from '../../http/origin.js'
 import { stateOf } from '../../lifecycle/state.js'
-import { inspect, post, toPath } from '../../errors/scripts.js'
-import { isInternal, isOwn, sourcePlace } from '../../errors/stack-frame.js'
+import { originalPlace, toPath } from '../../errors/source-map.js'
+import { isInternal, isOwn } from '../../errors/stack-frame.js'
 import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/text.js'
 import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './record.js'
@@ -64,6 +64,19 @@ class CpuRecording {
       this.#session.disconnect()
     }
   }
+}
+
+/**
+ * Calls a method of the inspector and returns its result: a session of its own thread replies before `session.post`
+ * returns. Throws where the method fails.
+ */
+function post<T> (session: Session, method: string, params: object = {}): T {
+  let reply: unknown
+  session.post(method, params, (error, result) => {
+    if (error !== null) throw new Error(`${method}: ${error.message}`)
+    reply = result
+  })
+  return reply as T
 }
 
 // The profiler does not record functions that were optimized before it started: their callers have their time.
@@ -180,8 +193,7 @@ export function aggregate (profile: Profiler.Profile, interval: number, mask: (t
   const duration = root === undefined ? 0 : addTotal(root) / 1000
   // A caller takes as long as its calls, and is before them: it is kept with them.
   const kept = new Set([...totals].sort(([, a], [, b]) => b - a).slice(0, MAX_CALLS).map(([id]) => id))
-  // With one session for all functions.
-  if (root !== undefined) inspect(() => add(root, -1))
+  if (root !== undefined) add(root, -1)
   return { interval, duration, samples: profile.samples?.length ?? 0, functions, calls }
 }
 
@@ -205,9 +217,8 @@ export function functionOf (
 ): CpuFunction {
   const compiled = { file: toPath(url), line: Math.max(0, lineNumber + 1), column: Math.max(0, columnNumber + 1) }
   // The top level of a module has no line.
-  const isMapped = lineNumber >= 0 && /^(?!node:)./.test(url)
-  const { file, line, column } = (isMapped ? sourcePlace({ scriptId, lineNumber, columnNumber }, url) : compiled) ??
-    { ...compiled, line: 0, column: 0 }
+  const original = lineNumber >= 0 && !url.startsWith('node:') ? originalPlace(url, lineNumber, columnNumber) : null
+  const { file, line, column } = original ?? compiled
   const near = isAbsolute(file) ? relative(root, file) : file
   const path = near.startsWith('..') ? file : near
   return {

@@ -121,13 +121,14 @@ export function recordRoute (request: FastifyRequest): void {
       return { tried: shown, ...(more > 0 && { more }) }
     }
     const { controller } = state.recording
-    const place = declared?.declaredAt == null ? undefined : declaredPlace(declared.declaredAt)?.source
-    const handler = controller?.source ?? place
+    // A framework that calls controllers has declared the route.
+    const declaredAt = controller === null ? declared?.declaredAt ?? null : null
+    const handler = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
     const matched: ProfiledRoute = {
       ...route,
       params: mask.value(params) as ProfiledRoute['params'],
       methods: declared?.methods ?? [request.method],
-      ...(controller !== null && { controller: controller.name }),
+      ...(controller !== null && { controller }),
       ...(handler !== undefined && { handler })
     }
     return { matched }

@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../../call.js'
-import { declaredPlace, functionPlace, handlerFrame } from '../../errors/declared-place.js'
-import { frameAt, shortFile } from '../../errors/stack-frame.js'
+import { declaredPlace } from '../../errors/declared-place.js'
+import { shortFile } from '../../errors/stack-frame.js'
 import { isRetrieval } from '../../http/requests.js'
 import { recordingOf, servicesOf } from '../../lifecycle/state.js'
-import type { DeclaredRoute } from '../../routing/route-table.js'
 import type { Profile } from '../../store/profile.js'
 import { milliseconds } from '../../view/components.js'
 import { cut } from '../../view/text.js'
@@ -16,7 +15,7 @@ import { isTracing, waitsOf } from './trace.js'
 interface CurrentCode {
   /** Such as `the preHandler hook authenticate`. */
   name: string
-  /** `file:line`: of a hook where it was added, of the handler where it is defined; null: unknown. */
+  /** `file:line`, where a hook was added or a route was declared; null: unknown. */
   source: string | null
   /** Milliseconds since the request arrived; null: unknown. */
   start: number | null
@@ -82,8 +81,6 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   const by = events?.currentCode
   const { options = {}, declaredAt } = servicesOf(request).routeTable.of(request) ?? {}
   const route = declaredAt == null ? null : declaredPlace(declaredAt)?.source ?? null
-  const frame = handlerFrame(request)
-  const handler = frame === null ? route : `${frame.file}:${frame.line}`
   const isHijacked = reply.sent && !wasSent
   if (run != null) {
     const { stage, listener, source } = run.callee
@@ -91,20 +88,24 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
     const name = stage.startsWith('kernel.') ? `the listener ${listener}` : hook
     return code(isHijacked ? `${name}, whose hijacked reply has not ended` : name, source, run.startedAt)
   }
-  if (isHijacked) return code('a hijacked reply that has not ended', handler)
+  if (isHijacked) return code('a hijacked reply that has not ended', route)
   if (reply.raw.headersSent) {
     const isFull = reply.raw.writableNeedDrain
     const body = `whose ${streamed ?? (reply.hasHeader('trailer') ? 'trailer' : 'body')} has not ended`
-    return code(`the response, ${isFull ? 'which its client does not read' : body}`, handler)
+    return code(`the response, ${isFull ? 'which its client does not read' : body}`, route)
   }
-  if (by === 'error handler') return errorCode(request, options, route)
+  if (by === 'error handler') {
+    const isOfRoute = options.errorHandler !== undefined
+    const orHook = options.onError === undefined ? '' : ' or an onError hook of the route'
+    return code(`the error handler${orHook}`, isOfRoute ? route : null)
+  }
   if (by === 'not-found handler') {
     // The hook is an option of the handler, which nothing reports.
-    return code('the not-found handler or its preHandler hook', functionPlace(request.routeOptions.handler))
+    return code('the not-found handler or its preHandler hook')
   }
   if (handlerStart !== 0 && handlerEnd === 0) {
     const mayBeHook = by === 'handler or route hooks'
-    return code(mayBeHook ? 'the handler or a preHandler hook of its route' : 'the handler', handler, handlerStart)
+    return code(mayBeHook ? 'the handler or a preHandler hook of its route' : 'the handler', route, handlerStart)
   }
   const isBefore = !wasSent && serializeStart === 0
   const before = isBefore ? beforeHandler(request, route) : { stages: ['preSerialization'] as const, others: [] }
@@ -112,14 +113,14 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   const hooks = stages.flatMap((stage) =>
     [options[stage] ?? []].flat().map((hook) => ({ stage, hook: hook as () => void })))
   const isSilent = responseReadyAt !== 0 && streamed !== undefined
-  const others = isSilent ? [code(`the response, whose ${streamed} has sent nothing`, handler)] : before.others
+  const others = isSilent ? [code(`the response, whose ${streamed} has sent nothing`, route)] : before.others
   const [first] = hooks
   const names = [...first === undefined ? [] : ['a hook of the route'], ...others.map(({ name }) => name)]
   if (hooks.length + others.length > 1) return code(names.join(', or '), route)
   if (first === undefined) return others[0] ?? null
   const { hook, stage } = first
   const name = hook.name === '' || hook.name === stage ? '' : ` ${hook.name}`
-  return code(`the ${stage} hook${name} of the route`, functionPlace(hook) ?? route)
+  return code(`the ${stage} hook${name} of the route`, route)
 }
 
 /**
@@ -128,16 +129,16 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
  */
 function beforeHandler (request: FastifyRequest, route: string | null) {
   const { events, timing: { parsedAt } } = recordingOf(request)
-  const { body, raw, headers, routeOptions: { handler } } = request
+  const { body, raw, headers } = request
   const code = (name: string, source: string | null = null): CurrentCode => ({ name, source, start: null })
   if (parsedAt !== 0 || body != null) {
     const validators = VALIDATED.flatMap((part) => {
       const validate = request.getValidationFunction(part) as Validator | undefined
       // The functions of ajv are synchronous, unless their schema has `$async`.
       const mayWait = typeof validate === 'function' && (validate.schemaEnv?.$async ?? !('schemaEnv' in validate))
-      return mayWait ? [code(`the validator of the ${part}`, functionPlace(validate) ?? route)] : []
+      return mayWait ? [code(`the validator of the ${part}`, route)] : []
     })
-    const hook = code('the preValidation hook of the not-found handler', functionPlace(handler))
+    const hook = code('the preValidation hook of the not-found handler')
     return { stages: ['preValidation'] as const, others: request.is404 ? [hook] : validators }
   }
   const isFull = raw.readableLength >= raw.readableHighWaterMark
@@ -148,18 +149,6 @@ function beforeHandler (request: FastifyRequest, route: string | null) {
   const parsers = hasStream ? [parser, code('the stream that a preParsing hook returned')] : [parser]
   const missing = code('the parser: the body of the request has not arrived')
   return { stages: ['onRequest', 'preParsing'] as const, others: isBodyMissing ? [missing] : hasBody ? parsers : [] }
-}
-
-/** The error handler of a request, or a hook before it. `route`: where the route was declared. */
-function errorCode (request: FastifyRequest, options: DeclaredRoute['options'], route: string | null): CurrentCode {
-  const { isRethrown } = recordingOf(request)
-  const place = functionPlace(options.errorHandler ?? request.server.errorHandler)
-  // The handlers of Fastify and of `full` mode wait for nothing. One that throws is followed by that of an outer
-  // instance.
-  const source = isRethrown !== true && place !== null && frameAt(place, '').own ? place : null
-  if (options.onError === undefined) return { name: 'the error handler', source, start: null }
-  const hook = { name: 'the onError hook of the route', source: route, start: null }
-  return source === null ? hook : { ...hook, name: 'the error handler or an onError hook of the route' }
 }
 
 /** A sentence for the code that the request is in, and one for each work; `until`: milliseconds until its end. */

@@ -222,7 +222,7 @@ export const HANGS: readonly Hang[] = [
       app.get('/', () => { throw new Error('no') })
     },
     in: 'the error handler',
-    at: 'error-handler-traced',
+    at: '',
     traced: ['promise', 'error-handler-traced']
   },
   {
@@ -238,12 +238,12 @@ export const HANGS: readonly Hang[] = [
     declare (app) {
       app.setErrorHandler((_error, _request, reply) => reply.send('failed'))
       app.register(async (inner) => {
-        inner.setErrorHandler((_error, _request, _reply) => {}) // error-handler-inner
+        inner.setErrorHandler((_error, _request, _reply) => {})
         inner.get('/', () => { throw new Error('no') })
       })
     },
     in: 'the error handler',
-    at: 'error-handler-inner'
+    at: ''
   },
   {
     name: 'an error handler of a route before those of its instances',
@@ -269,68 +269,68 @@ export const HANGS: readonly Hang[] = [
   {
     name: 'an onError hook of a route that never calls done',
     declare (app) {
-      app.get('/', { onError (_request, _reply, _error, _done) {} }, () => { throw new Error('no') }) // on-error
+      app.get('/', { onError (_request, _reply, _error, _done) {} }, () => { throw new Error('no') })
     },
-    in: 'the onError hook of the route',
-    at: 'on-error'
+    in: 'the error handler or an onError hook of the route',
+    at: ''
   },
   {
     name: 'an onError hook of a route before an error handler',
     declare (app) {
       app.setErrorHandler((_error, _request, reply) => reply.send('failed'))
-      app.get('/', { onError (_request, _reply, _error, _done) {} }, () => { throw new Error('no') }) // on-error-handler
+      app.get('/', { onError (_request, _reply, _error, _done) {} }, () => { throw new Error('no') })
     },
     in: 'the error handler or an onError hook of the route',
-    at: 'on-error-handler'
+    at: ''
   },
   {
     name: 'a not-found handler that never answers',
     declare (app) {
-      app.setNotFoundHandler((_request, _reply) => {}) // not-found
+      app.setNotFoundHandler((_request, _reply) => {})
     },
     request: UNKNOWN,
     in: NOT_FOUND,
-    at: 'not-found'
+    at: ''
   },
   {
     name: 'a not-found handler whose promise never settles, for a request with a body',
     declare (app) {
-      app.setNotFoundHandler(async function lost () { // not-found-async
+      app.setNotFoundHandler(async function lost () {
         await new Promise(() => {}) // not-found-traced
       })
     },
     request: { ...POST, ...UNKNOWN, headers: { 'content-type': 'application/json' } },
     body: '{}',
     in: NOT_FOUND,
-    at: 'not-found-async',
+    at: '',
     traced: ['await', 'not-found-traced']
   },
   {
     name: 'a not-found handler that a handler has called',
     declare (app) {
-      app.setNotFoundHandler((_request, _reply) => {}) // not-found-called
+      app.setNotFoundHandler((_request, _reply) => {})
       app.get('/', (_request, reply) => { reply.callNotFound() })
     },
     in: NOT_FOUND,
-    at: 'not-found-called'
+    at: ''
   },
   {
     name: 'a preHandler hook of a not-found handler',
     declare (app) {
-      app.setNotFoundHandler({ preHandler (_request, _reply, _done) {} }, () => 'never') // not-found-hook
+      app.setNotFoundHandler({ preHandler (_request, _reply, _done) {} }, () => 'never')
     },
     request: UNKNOWN,
     in: NOT_FOUND,
-    at: 'not-found-hook'
+    at: ''
   },
   {
     name: 'a preValidation hook of a not-found handler',
     declare (app) {
-      app.setNotFoundHandler({ preValidation (_request, _reply, _done) {} }, () => 'never') // not-found-early
+      app.setNotFoundHandler({ preValidation (_request, _reply, _done) {} }, () => 'never')
     },
     request: UNKNOWN,
     in: 'the preValidation hook of the not-found handler',
-    at: 'not-found-early'
+    at: ''
   },
   {
     name: 'a content-type parser that never calls back',
@@ -365,7 +365,7 @@ export const HANGS: readonly Hang[] = [
     },
     request: UNKNOWN,
     in: NOT_FOUND,
-    at: 'not-found-hook-traced',
+    at: '',
     traced: ['await', 'not-found-hook-traced']
   },
   {
@@ -395,10 +395,10 @@ export const HANGS: readonly Hang[] = [
     name: 'a validator whose promise never settles',
     declare (app) {
       const compile = () => () => new Promise<never>(() => {}) // validator-traced
-      app.get('/', { validatorCompiler: compile as never, schema: { querystring: {} } }, () => 'never')
+      app.get('/', { validatorCompiler: compile as never, schema: { querystring: {} } }, () => 'never') // validator
     },
     in: 'the validator of the querystring',
-    at: 'validator-traced',
+    at: 'validator',
     traced: ['promise', 'validator-traced']
   },
   {
@@ -435,8 +435,8 @@ export const HANGS: readonly Hang[] = [
   {
     name: 'a preSerialization hook of a route that never calls done',
     declare (app) {
-      function addTotals (_request: unknown, _reply: unknown, _payload: unknown, _done: unknown): void {} // totals
-      app.get('/', { preHandler: async () => {}, preSerialization: addTotals }, () => ({ sum: 1 }))
+      function addTotals (_request: unknown, _reply: unknown, _payload: unknown, _done: unknown): void {}
+      app.get('/', { preHandler: async () => {}, preSerialization: addTotals }, () => ({ sum: 1 })) // totals
     },
     in: 'the preSerialization hook addTotals of the route',
     at: 'totals'
