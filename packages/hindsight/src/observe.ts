@@ -147,12 +147,16 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   }
 }
 
-/** Prints the address of the profiler: in `full` mode to the log, in `observe` mode to a terminal. */
+/**
+ * Starts the thread of the store when the application listens, and prints the address of the profiler: in `full` mode
+ * to the log, in `observe` mode to a terminal.
+ */
 export function addStartMessage (
   app: FastifyInstance, stderr: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> = process.stderr
 ): void {
   app.addHook('onListen', function printAddress (done) {
-    const { mode, profilerUrl } = app.hindsight
+    const { mode, profiler, profilerUrl } = app.hindsight
+    profiler.warmUp()
     if (profilerUrl !== null) {
       const message = `Profiler: ${profilerUrl}`
       const isInteractive = stderr.isTTY === true && !cluster.isWorker && process.env.NODE_ENV !== 'test'

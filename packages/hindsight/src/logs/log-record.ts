@@ -119,12 +119,14 @@ declare module '../recording/recording.js' {
   }
 }
 
-const MAX_LINES = 10_000
-/** Characters of all lines together. */
-const MAX_LENGTH = 4 * 1024 * 1024
+/** Of one request: lines, and the characters of all lines together. */
+interface LogLimits { lines: number, bytes: number }
+
+const LIMITS: LogLimits = { lines: 10_000, bytes: 4 * 1024 * 1024 }
 /** Frames of a stack, and lines that have one. 8 are of what calls this; nestjs-pino has 6 more, a line of Knex 8. */
 const MAX_CALLS = 17
 const MAX_STACKS = 200
+const MAX_LATE_STACKS = 50
 
 /**
  * A line: parsed, or as pino wrote it. `at`: when it was written, on the clock of `performance.now()`; `calls`: the
@@ -155,6 +157,7 @@ export class RequestLog {
   /** It has the time at which the request arrived. */
   readonly recording: Recording
   readonly onLateError: LateErrorListener | undefined
+  readonly #limits: LogLimits
   readonly #lines: KeptLine[] = []
   /** By the contexts of lines: the page and the profile show the same. */
   #masked: { mask: LineMask, contexts: Map<object, LogRecord['context']> } | undefined
@@ -162,22 +165,29 @@ export class RequestLog {
   #isFinished = false
   #dropped = 0
 
-  constructor (recording: Recording, onLateError?: LateErrorListener) {
+  constructor (recording: Recording, onLateError?: LateErrorListener, limits = LIMITS) {
     this.recording = recording
     this.onLateError = onLateError
+    this.#limits = limits
+  }
+
+  /** Whether a line was dropped. */
+  get isFull (): boolean {
+    return this.#dropped > 0
   }
 
   /** Adds a line; its `calls` are null then where they are needed. */
   add (kept: KeptLine): void {
-    if (!this.#hasSpace()) return
     const { line } = kept
+    if (!this.#hasSpace('text' in line ? line.text.length : 0)) return
     if ('text' in line) {
       this.bytes += Math.min(line.text.length, MAX_LINE)
       if (line.text.length > MAX_LINE) kept.line = cutLine(line)
     }
+    const maxStacks = this.recording.isLate ? MAX_LATE_STACKS : MAX_STACKS
     const { hook = null } = requestContext.getStore() ?? {}
     if (hook !== null && recordingIn()?.recording === this.recording) kept.hook = hook
-    if (this.recording.isRecording && this.#lines.length < MAX_STACKS) kept.calls ??= null
+    if (this.recording.isRecording && this.#lines.length < maxStacks) kept.calls ??= null
     this.#lines.push(kept)
   }
 
@@ -222,7 +232,9 @@ export class RequestLog {
       return { ...record, ...source !== null && { source }, ...position !== 0 && { hook: position } }
     })
     if (this.#dropped > 0) {
-      const message = `${this.#dropped} more log lines of this request were not kept`
+      const message = this.recording.isLate
+        ? 'Further log lines after the response were not kept'
+        : `${this.#dropped} more log lines of this request were not kept`
       records.push(this.#record(performance.now(), 'warn', { channel: 'profiler', message, context: {} }))
     }
     return records
@@ -245,9 +257,10 @@ export class RequestLog {
     return { time, offset, level, channel, message, context }
   }
 
-  #hasSpace (): boolean {
+  #hasSpace (length: number): boolean {
     if (this.#isFinished) return false
-    if (this.#lines.length < MAX_LINES && this.bytes <= MAX_LENGTH) return true
+    const { lines, bytes } = this.#limits
+    if (this.#lines.length < lines && this.bytes + Math.min(length, MAX_LINE) <= bytes) return true
     this.#dropped++
     return false
   }

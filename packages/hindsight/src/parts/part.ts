@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Services } from '../lifecycle/state.js'
 import type { Hint } from '../errors/hints.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { EditorLink } from '../view/editor.js'
@@ -216,6 +217,8 @@ export interface Part<T = any> {
   collect?: (request: FastifyRequest, reply: FastifyReply) => T
   /** The data with those of the time after the response; default: only the latter. */
   complete?: (data: T, late: T) => T
+  /** Called once, when the profile of a request was made. */
+  made?: (data: T, profile: Profile, services: Services) => void
   panel?: OwnPanel<T>
   /** What is wrong, as lists of profiles show it; default: how many errors and warnings its panel has. */
   issue?: (data: T, profile: Profile) => string | undefined
@@ -246,7 +249,7 @@ export interface Part<T = any> {
 
 /** A part of the profile that an application adds. `T` is the type that `collect` returns. */
 export interface Collector<T = any>
-  extends Omit<Part<T>, 'complete' | 'panel' | 'issue' | 'search' | 'style' | 'toolbarStyle'> {
+  extends Omit<Part<T>, 'complete' | 'made' | 'panel' | 'issue' | 'search' | 'style' | 'toolbarStyle'> {
   collect: (request: FastifyRequest, reply: FastifyReply) => T
   panel?: CollectorPanel<T>
   search?: Readonly<Record<string, Criterion<T>['valueOf']>>

@@ -8,7 +8,7 @@ import { ownSource } from '../errors/stack-frame.js'
 import { RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { collectedBy, plainCopy } from '../parts/collect.js'
-import { dataOf, isObject, listOf } from '../parts/read.js'
+import { dataOf, isObject } from '../parts/read.js'
 import type { Profile } from '../store/profile.js'
 import type { Recording } from './recording.js'
 
@@ -19,13 +19,23 @@ declare module './recording.js' {
   }
 }
 
-/** Milliseconds after the response for which its profile is completed. */
+/** Milliseconds after the response for which its profile is completed, and until what was recorded is released. */
 const LIFETIME = 30_000
-/** Milliseconds from the first change to its writing; it doubles with each change, as a profile is written anew. */
+const RELEASE = 35_000
+/** Milliseconds from the first change to its writing; it grows with each change, as a profile is written anew. */
 const FIRST_DELAY = 200
+const MIN_DELAY = 1_000
 const MAX_DELAY = 4_000
+/** What is recorded of one request: when one limit is reached, nothing more is. */
 const MAX_ERRORS = 25
-const MAX_LINES = 500
+const MAX_EVENTS = 400
+const MAX_LINES = 100
+const MAX_BYTES = 64 * 1024
+/** The requests that have something to be written at the same time. */
+const MAX_WAITING = 100
+/** The share of the time of this thread that all writes together may take, and the milliseconds that they may save. */
+const MAX_SHARE = 0.02
+const MAX_CREDIT = 200
 
 /** That of this thread: tests of an application may replace the global one. */
 const { setTimeout } = globalThis
@@ -33,9 +43,43 @@ const { setTimeout } = globalThis
 /** Those with a batch that is not written yet. */
 const waiting = new Set<LateRecording>()
 
+/** Milliseconds that writes may take until they pause. */
+let credit = MAX_CREDIT
+let creditedAt = 0
+let timer: NodeJS.Timeout | undefined
+
 /** Writes the batches of an application, before its store is closed. */
 export function flushLate (services: Services): void {
   for (const late of waiting) if (late.services === services) late.write()
+}
+
+function addCredit (): void {
+  const now = performance.now()
+  credit = Math.min(MAX_CREDIT, credit + (now - creditedAt) * MAX_SHARE)
+  creditedAt = now
+}
+
+/** Calls a function, whose time counts for the limit. */
+function measured<T> (work: () => T): T {
+  const start = performance.now()
+  try {
+    return work()
+  } finally {
+    credit -= performance.now() - start
+  }
+}
+
+/** Writes the next batch when it is due, and when the writes before have not taken too long. */
+function scheduleNext (): void {
+  clearTimeout(timer)
+  if (waiting.size === 0) return
+  addCredit()
+  const [next] = [...waiting].sort((a, b) => a.dueAt - b.dueAt) as [LateRecording]
+  const delay = Math.max(next.dueAt - performance.now(), -credit / MAX_SHARE, 0)
+  timer = setTimeout(() => {
+    next.write()
+    scheduleNext()
+  }, delay).unref()
 }
 
 /**
@@ -44,22 +88,27 @@ export function flushLate (services: Services): void {
  */
 export class LateRecording {
   readonly services: Services
+  /** When the batch is to be written, on the clock of `performance.now()`. */
+  dueAt = 0
   readonly #token: string
-  /** What each batch begins with. */
-  readonly #empty: Recording
+  /** What each batch begins with; null: nothing more is recorded. */
+  #empty: Recording | null
   /** It hides the path parameters of the request, too; null until the profile is made. */
   #mask: Mask | null = null
   readonly #until = performance.now() + LIFETIME
   #batch: Recording | null = null
+  #errors: FlattenedException[][] = []
   #delay = FIRST_DELAY
   /** The errors that the profile has. */
-  readonly #errors: WeakSet<object>
+  #known: WeakSet<object>
   #errorsLeft = MAX_ERRORS
+  #eventsLeft = MAX_EVENTS
   #linesLeft = MAX_LINES
+  #bytesLeft = MAX_BYTES
 
   constructor (token: string, recording: Recording, services: Services) {
     const { raised, otherErrors } = recording
-    this.#errors = new WeakSet([raised, ...otherErrors].filter(isObject))
+    this.#known = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
     this.#token = token
     this.#empty = recording.afterResponse()
@@ -74,25 +123,32 @@ export class LateRecording {
 
   /** To be called with each error that is raised. */
   addError (error: unknown): void {
-    if (this.#isOver() || (isObject(error) && this.#errors.has(error)) || this.#errorsLeft-- < 1) return
-    if (isObject(error)) this.#errors.add(error)
-    const chain = maskExceptions(flattenError(error), this.#maskOf(this.#batch))
-    this.#amend((profile) => withError(profile, chain))
+    if ((isObject(error) && this.#known.has(error)) || this.openRecording() === undefined) return
+    if (this.#errorsLeft-- < 1) return
+    if (isObject(error)) this.#known.add(error)
+    this.#errors.push(maskExceptions(flattenError(error), this.#maskOf(this.#batch)))
   }
 
-  /** The recording that the next change of the profile is made of; begins one. Undefined when that is too late. */
+  /** The recording that the next change of the profile is made of; begins one. Undefined: nothing more is recorded. */
   openRecording (): Recording | undefined {
-    if (this.#isOver()) return undefined
-    if (this.#batch === null) {
-      this.#batch = this.#empty.afterResponse()
-      this.#batch.log = new RequestLog(this.#batch, (_, error) => {
-        if (isLoggedByFastify()) this.addError(error)
-      })
-      waiting.add(this)
-      setTimeout(() => this.write(), this.#delay).unref()
-      this.#delay = Math.min(this.#delay * 2, MAX_DELAY)
+    if (this.#empty === null || performance.now() > this.#until || this.#eventsLeft-- < 1) return undefined
+    this.#batch ??= this.#openBatch(this.#empty)
+    return this.#batch ?? undefined
+  }
+
+  #openBatch (empty: Recording): Recording | null {
+    if (waiting.size >= MAX_WAITING) return null
+    const batch = empty.afterResponse()
+    const limits = { lines: this.#linesLeft, bytes: this.#bytesLeft }
+    batch.log = new RequestLog(batch, (_, error) => { if (isLoggedByFastify()) this.addError(error) }, limits)
+    if (this.#delay === FIRST_DELAY) {
+      setTimeout(() => this.#release(), this.#until + RELEASE - LIFETIME - performance.now()).unref()
     }
-    return this.#batch
+    this.dueAt = performance.now() + this.#delay
+    this.#delay = Math.min(Math.max(this.#delay * 2, MIN_DELAY), MAX_DELAY)
+    waiting.add(this)
+    scheduleNext()
+    return batch
   }
 
   /** Queries of the batch may have further secrets. */
@@ -100,35 +156,46 @@ export class LateRecording {
     return (this.#mask ?? this.services.mask).withTexts(batch?.secretTexts?.() ?? [])
   }
 
-  #isOver (): boolean {
-    return performance.now() > this.#until
+  /** Adds the batch to the profile: when it is due, or when the application is closed. */
+  write (): void {
+    waiting.delete(this)
+    const change = measured(() => this.#takeBatch())
+    if (change === null) return
+    const { profiler, warn } = this.services
+    const [token, keepsPlace] = [this.#token, this.#errors.length === 0]
+    // Otherwise each late line would list the request anew.
+    profiler.amend(token, (profile) => measured(() => change(profile)), keepsPlace)
+      .then(() => measured(() => profiler.queue.get(token)))
+      .catch((reason: unknown) => warn('A profile was not completed', reason))
   }
 
-  /** Adds the batch to the profile: after its delay, or when the application is closed. */
-  write (): void {
-    const batch = this.#batch
+  /** The change of the profile that the batch makes; null: none. */
+  #takeBatch (): ((profile: Profile) => Profile) | null {
+    const [batch, errors] = [this.#batch, this.#errors]
     this.#batch = null
-    waiting.delete(this)
-    if (batch === null) return
+    this.#errors = []
+    if (batch === null) return null
     // Makes the profile.
     if (this.#mask === null) this.services.profiler.queue.get(this.#token)
-    const all = batch.log?.records(ownSource) ?? []
-    const records = all.slice(0, Math.max(0, this.#linesLeft))
+    const { log, collected } = batch
+    const records = log?.records(ownSource) ?? []
     this.#linesLeft -= records.length
+    this.#bytesLeft -= log?.bytes ?? 0
     const mask = this.#maskOf(batch)
-    const logs = records.flatMap((line) => batch.log?.masked(line, mask) ?? [])
-    const names = Object.keys(batch.collected)
-    const collected = Object.fromEntries(names.map((name) => [name, collectedBy(batch, name)]))
-    const data = plainCopy(collected, mask.redact) as typeof collected
-    if (logs.length === 0 && names.length === 0) return
-    // Otherwise each late line would list the request anew.
-    this.#amend((profile) => completed(profile, logs, data, this.services.parts), true)
+    const logs = records.flatMap((line) => log?.masked(line, mask) ?? [])
+    const names = Object.keys(collected)
+    const data = plainCopy(Object.fromEntries(names.map((name) => [name, collectedBy(batch, name)])), mask.redact)
+    if (this.#linesLeft < 1 || this.#bytesLeft < 1 || log?.isFull === true) this.#empty = null
+    if (logs.length === 0 && names.length === 0 && errors.length === 0) return null
+    const { parts } = this.services
+    return (profile) => errors.reduce(withError, completed(profile, logs, data as Record<string, unknown>, parts))
   }
 
-  #amend (change: (profile: Profile) => Profile, keepsPlace = false): void {
-    this.services.profiler.amend(this.#token, change, keepsPlace).catch((reason: unknown) => {
-      this.services.warn('A profile was not completed', reason)
-    })
+  #release (): void {
+    waiting.delete(this)
+    this.#empty = this.#batch = this.#mask = null
+    this.#errors = []
+    this.services.profiler.forgetChanges(this.#token)
   }
 }
 
@@ -151,28 +218,4 @@ function withError (profile: Profile, chain: FlattenedException[]): Profile {
   if (exceptions.length === 0) return { ...profile, exceptions: chain }
   const { otherErrors = [] } = collectors as { otherErrors?: unknown[] }
   return { ...profile, collectors: { ...collectors, otherErrors: [...otherErrors, chain] } }
-}
-
-/** Milliseconds until the profiles of called servers are stored: they end when the call does. */
-const CALLED_DELAY = 1_000
-/** Milliseconds by which the clocks of two machines may differ. */
-const MAX_DIFFERENCE = 5_000
-
-/**
- * Makes a profile the parent of those of its called servers, where these are in the same store. A profile of another
- * store may have the token of one in this store: it is another request.
- */
-export function linkCalled (profile: Profile, { profiler, warn }: Services): void {
-  const calls = listOf(dataOf(profile, 'http-client').calls).filter((call) => call.profile !== undefined)
-  if (calls.length === 0) return
-  const { token, time } = profile
-  setTimeout(() => {
-    for (const { profile: address, method, start } of calls) {
-      const began = Date.parse(time) + Number(start)
-      profiler.amend(String(address).slice(-token.length), (called) => {
-        const isCalled = called.method === method && Math.abs(Date.parse(called.time) - began) <= MAX_DIFFERENCE
-        return called.parent === undefined && called.token !== token && isCalled ? { ...called, parent: token } : called
-      }, true).catch((reason: unknown) => warn('A profile was not linked', reason))
-    }
-  }, CALLED_DELAY).unref()
 }

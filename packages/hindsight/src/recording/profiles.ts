@@ -13,10 +13,12 @@ import { contextOf, recordingOf, requestContext, routeConfigOf, servicesOf } fro
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
 import { openConfiguration } from '../parts/config/index.js'
+import { dataOf } from '../parts/read.js'
 import { doOwnWork } from '../lifecycle/event-loop.js'
 import { newToken, type Profile } from '../store/profile.js'
+import type { Profiler } from '../store/profiler.js'
 import { buildProfile } from './build-profile.js'
-import { linkCalled, flushLate, LateRecording } from './late.js'
+import { flushLate, LateRecording } from './late.js'
 
 /** Milliseconds that an exiting process waits for its last profiles, of all its applications together. */
 const EXIT_TIMEOUT = 500
@@ -28,11 +30,13 @@ const MAX_URL = 2_000
 const MAX_AGENT = 300
 
 /** One listener for all applications: Node.js warns of more than ten. */
-const onExit = new Set<(code: number, deadline: number) => void>()
+const onExit = new Map<Profiler, (code: number) => void>()
 // Before the exit listener of `store/sqlite.ts`, which stops the thread of the database.
 process.prependListener('exit', (code) => {
+  for (const passProfiles of onExit.values()) passProfiles(code)
+  // To build the profiles may have taken as long.
   const deadline = performance.now() + EXIT_TIMEOUT
-  for (const callback of onExit) callback(code, deadline)
+  for (const profiler of onExit.keys()) profiler.settle(deadline)
 })
 
 /** The profile of a request: its token, and the absolute URL of its page. */
@@ -40,13 +44,13 @@ export interface ProfileAddress { token: string, url: string }
 
 /**
  * Returns the functions that decide whether a request has a profile, and queue it. `complete` records what no hook has
- * recorded until the end of a response.
+ * recorded until the end of a response, and `open` has the requests that have not ended.
  */
 export function openProfiles (
   app: FastifyInstance, settings: ProfilerSettings, options: object,
-  complete: (request: FastifyRequest, reply: FastifyReply) => void
+  complete: (request: FastifyRequest, reply: FastifyReply) => void, open: ReadonlySet<FastifyRequest>
 ) {
-  const { base, closing, mode, originOf, profiler, warn } = app.hindsight
+  const { base, closing, parts, originOf, profiler, warn } = app.hindsight
   const { collectors = [] } = settings
   const { isKeptOnSuccess, isKeptByOutcome } = collectPolicy(settings)
   const makeConfig = openConfiguration(app, options)
@@ -73,7 +77,9 @@ export function openProfiles (
   function queueProfile (request: FastifyRequest, reply: FastifyReply): void {
     if (!hasProfile(request, reply)) return release(request)
     const recording = recordingOf(request)
-    recording.timing.endedAt ||= performance.now()
+    // Where the process exits before a response has begun, the profile has none.
+    const hasResponse = recording.ending !== undefined || reply.raw.headersSent
+    if (hasResponse) recording.timing.endedAt ||= performance.now()
     findRedirect(request)
     // Headers and a status that are set later are not sent.
     recording.sentHeaders ??= sentHeadersOf(reply)
@@ -95,7 +101,7 @@ export function openProfiles (
         const profile = doOwnWork(() => build(request, reply, collected))
         if (late.begin(maskOf(request))) {
           profiler.trace?.(profile)
-          linkCalled(profile, app.hindsight)
+          for (const { made, name } of parts) attempt(() => made?.(dataOf(profile, name), profile, app.hindsight))
         }
         return profile
       } finally {
@@ -128,27 +134,28 @@ export function openProfiles (
     attempt(() => queueProfile(request, reply), (error) => warn('A profile was not queued', error))
   }
 
-  // A request that ends the process is profiled, too.
-  function exit (code: number, deadline: number): void {
-    const request = requestContext.getStore()?.request
-    if (request !== undefined && servicesOf(request) === app.hindsight) queueExiting(request, code)
-    profiler.exit(deadline)
+  // A request that ends the process is profiled, too, and those that are under way.
+  function exit (code: number): void {
+    const pending = new Set(open)
+    const current = requestContext.getStore()?.request
+    if (current !== undefined && servicesOf(current) === app.hindsight) pending.add(current)
+    for (const request of pending) queueExiting(request, code)
+    profiler.exit()
   }
 
   function queueExiting (request: FastifyRequest, code: number): void {
     const recording = recordingOf(request)
     const { ending, failure, otherErrors, reply } = recording
     if (ending !== undefined || reply === null) return
-    if (mode === 'full' && !reply.sent) reply.code(500)
     if (!reply.raw.writableEnded && failure === null && otherErrors.length === 0) {
       recording.addError(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
     }
     queue(request, reply)
   }
 
-  onExit.add(exit)
+  onExit.set(profiler, exit)
   // Last, after the store is closed: a process that exits earlier writes the queued profiles.
-  closing.unshift(() => { onExit.delete(exit) })
+  closing.unshift(() => { onExit.delete(profiler) })
   closing.push(() => flushLate(app.hindsight))
   return {
     hasProfile,

@@ -42,12 +42,12 @@ export type Recorder = ReturnType<typeof createRecorder>
 /** `settings`: null where no request is profiled; then failures are recorded for their diagnostic pages only. */
 export function createRecorder (app: FastifyInstance, settings: ProfilerSettings | null, options: object) {
   const { base, closing, debug, lifecycle, mode, parts, recording: setting, warn } = app.hindsight
-  const profiles = settings === null ? null : openProfiles(app, settings, options, complete)
+  /** The recorded requests whose responses have not ended, in the order of their arrival. */
+  const open = new Set<FastifyRequest>()
+  const profiles = settings === null ? null : openProfiles(app, settings, options, complete, open)
   const logs = openLogs(app)
   // Otherwise no request has an asynchronous context of its own.
   if (setting === 'always') closing.push(...parts.flatMap((part) => part.start?.(app) ?? []))
-  /** The recorded requests whose responses have not ended, in the order of their arrival. */
-  const open = new Set<FastifyRequest>()
   /** The message of the request that began last; undefined after a request has ended. */
   let newest: FastifyRequest['raw'] | undefined
 
@@ -70,6 +70,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     startRecording(request, reply)
     if (profiles !== null) open.add(request)
     if (isInjected) recordParent(request, recording)
+    // A server that does not listen by Fastify runs no hook for it.
+    else if (profiles !== null) app.hindsight.profiler.warmUp()
   }
 
   /** Begins to record events, headers and log lines of a request: at its beginning, or when it has failed. */
@@ -169,7 +171,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function complete (request: FastifyRequest, reply: FastifyReply): void {
     startRecording(request, reply)
     collectRequest(request)
-    if (recordingOf(request).collected.response === undefined) recordResponse(request, reply, undefined)
+    const { collected, timing } = recordingOf(request)
+    if (timing.endedAt !== 0 && collected.response === undefined) recordResponse(request, reply, undefined)
   }
 
   function end (request: FastifyRequest, reply: FastifyReply, ending: Ending): void {

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { getHeapStatistics } from 'node:v8'
 import { isBundled } from '../require.js'
 import { DEFAULT_BOUNDS, type ProfileStorage, type StorageBounds } from './storage.js'
 
@@ -30,6 +31,8 @@ const BUNDLED =
 
 /** Milliseconds from the end of an application to that of its database: a suite of tests makes many applications. */
 const CLOSE_DELAY = 1_000
+
+const MAX_HEAP_BYTES = 32 * 1024 * 1024
 
 const POSTGRES = /^postgres(?:ql)?:\/\//i
 let isFallbackReported = false
@@ -64,13 +67,23 @@ export async function openStorage (options: OpenStorageOptions): Promise<Profile
     isFallbackReported = true
   }
   const { MemoryStorage } = await import('./memory.js')
-  if (storage === 'memory' || !hasSqlite) return new MemoryStorage(bounds)
+  const memory = new MemoryStorage({ ...bounds, maxBytes: Math.min(maxBytes, maxHeapBytes()) })
+  if (!hasSqlite) return memory
+  if (storage === 'memory') {
+    const { MemoryDatabase } = await import('./memory-database.js')
+    return new MemoryDatabase(bounds, memory)
+  }
   const { SqliteStorage } = await import('./sqlite.js')
   const path = join(dataDir, STORE_FILE)
   if (checkPlace) checkWritable(path)
   // Of applications, and not of commands, which end after their only store was closed.
-  const ofApplication = mayReplace ? { memory: new MemoryStorage(bounds), closeDelay: CLOSE_DELAY } : {}
+  const ofApplication = mayReplace ? { memory, closeDelay: CLOSE_DELAY } : {}
   return new SqliteStorage({ ...bounds, ...ofApplication, path, mayReplace, warn })
+}
+
+/** Bytes of profiles in the heap of the application: they must not end it. */
+function maxHeapBytes (): number {
+  return Math.min(MAX_HEAP_BYTES, getHeapStatistics().heap_size_limit / 4)
 }
 
 async function openPostgres (url: string, bounds: StorageBounds): Promise<ProfileStorage> {

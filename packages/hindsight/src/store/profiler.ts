@@ -61,6 +61,7 @@ export class Profiler {
   /** That of the forms, which the processes of a store share; undefined until it is read from the store. */
   #secret: string | undefined
   readonly #ownSecret = randomBytes(32).toString('hex')
+  #isWarm = false
   #closed = false
   #unreadableSince: number | null = null
 
@@ -172,16 +173,32 @@ export class Profiler {
     return await amended
   }
 
+  /** Releases the changes of a profile that has no further ones. */
+  forgetChanges (token: string): void {
+    this.#changes.delete(token)
+  }
+
   async stats (): Promise<StorageStats> {
     return await this.#queryAll(() => this.#storage.stats())
   }
 
-  /** Writes the queued profiles in a process that exits; blocks until `deadline` (of `performance.now()`) at most. */
-  exit (deadline: number): void {
+  /** Prepares the store for an application that listens. */
+  warmUp (): void {
+    if (this.#isWarm) return
+    this.#isWarm = true
+    attempt(() => this.#storage.warmUp?.())
+  }
+
+  /** Passes the queued profiles to the store in a process that exits; `settle` waits for it. */
+  exit (): void {
     const records = this.queue.drain()
     // A store of the application may throw synchronously.
     const put = async (): Promise<void> => await this.#storage.put(records)
     if (records.length > 0) put().catch(() => {})
+  }
+
+  /** Blocks until the store has what was passed to it, at most until `deadline` (of `performance.now()`). */
+  settle (deadline: number): void {
     // The other applications of the process write their profiles, too.
     attempt(() => this.#storage.settle?.(Math.max(0, deadline - performance.now())))
   }

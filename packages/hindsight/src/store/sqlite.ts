@@ -3,7 +3,9 @@ import { isBuiltin } from 'node:module'
 import { resolve } from 'node:path'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { Worker } from 'node:worker_threads'
+import { attempt } from '../call.js'
 import { extension, modulePlace } from '../require.js'
+import { IN_MEMORY } from './sqlite/availability.js'
 import { StorageClosedError, StorageUnusableError, type ProfileStorage, type StorageBounds } from './storage.js'
 import type { StoreCall, Reply } from './sqlite/worker.js'
 
@@ -17,12 +19,16 @@ interface Pending {
 
 /** How long (ms) an exiting process waits for the running statement. */
 const STOP_TIMEOUT = 2_000
+/** How long (ms) it waits for the first call: on a busy machine it takes seconds to start a thread and open a file. */
+const START_TIMEOUT = 5_000
 
-/** The thread of this process that owns databases. It starts with the first call, and keeps no idle process alive. */
+/** The thread of this process that owns databases. It keeps no idle process alive. */
 class DatabaseThread {
   readonly stores = new Set<SqliteStorage>()
   /** Whether a worker has sent a message: it can start in this process. */
   hasStarted = false
+  /** Whether the last worker has ended before it answered. */
+  #cannotStart = false
   readonly #pending = new Map<number, Pending>()
   /** The last stores of databases that are still open, and what closes them. */
   readonly #idle = new Map<SqliteStorage, NodeJS.Timeout>()
@@ -57,9 +63,18 @@ class DatabaseThread {
     if (this.#worker !== null) await this.call({ path, mayReplace, bounds: {}, method: 'close', args: [] })
   }
 
+  /** Starts the thread before its first call, which reports where that is impossible. */
+  start (): void {
+    if (this.#worker !== null) return
+    attempt(() => {
+      this.#worker = this.#startWorker()
+      this.#worker.unref()
+    })
+  }
+
   async call (call: Omit<StoreCall, 'id'>): Promise<unknown> {
     return await new Promise((resolve, reject) => {
-      this.#worker ??= this.#start()
+      this.#worker ??= this.#startWorker()
       const id = ++this.#lastId
       // First: this throws where arguments cannot be cloned.
       this.#worker.postMessage({ ...call, id } satisfies StoreCall)
@@ -70,12 +85,18 @@ class DatabaseThread {
     })
   }
 
-  /** Blocks this thread until all calls are answered, or the time (ms) is over. */
+  /** Blocks this thread until all calls are answered, or the time (ms) is over after the first one. */
   settle (timeout: number): void {
+    if (this.#posted === 0) return
+    if (!this.#cannotStart) this.#waitFor(1, START_TIMEOUT)
+    this.#waitFor(this.#posted, timeout)
+  }
+
+  #waitFor (count: number, timeout: number): void {
     for (const until = performance.now() + timeout; this.#worker !== null;) {
       const answered = Atomics.load(this.#answered, 0)
       const left = until - performance.now()
-      if (answered >= this.#posted || left <= 0) return
+      if (answered >= count || left <= 0) return
       Atomics.wait(this.#answered, 0, answered, left)
     }
   }
@@ -88,7 +109,7 @@ class DatabaseThread {
     if (hasIdle || !isBuiltin('node:sqlite')) this.settle(STOP_TIMEOUT)
   }
 
-  #start (): Worker {
+  #startWorker (): Worker {
     this.#posted = 0
     this.#answered = new Int32Array(new SharedArrayBuffer(8))
     const started = new Worker(new URL('./store/sqlite/worker-entry.js', modulePlace), {
@@ -124,6 +145,7 @@ class DatabaseThread {
   // The next call starts another worker.
   #end (reason: string): void {
     this.#worker = null
+    this.#cannotStart = Atomics.load(this.#answered, 0) === 0
     for (const { path, reject } of this.#pending.values()) {
       reject(new StorageUnusableError(path, `its thread ended: ${reason}`))
     }
@@ -141,7 +163,7 @@ const databaseThread = new DatabaseThread()
 process.on('exit', () => databaseThread.stop())
 
 export interface SqliteStorageOptions extends Partial<StorageBounds> {
-  /** The file; its folder is created where it is missing. */
+  /** The file; its folder is created where it is missing. A name that begins with `IN_MEMORY` has none. */
   path: string
   /** Whether a damaged file is set aside and a new one created; default: true. */
   mayReplace?: boolean
@@ -163,13 +185,13 @@ export class SqliteStorage implements ProfileStorage {
   readonly warn: (message: string) => void
   readonly closeDelay: number
   readonly #bounds: Partial<StorageBounds>
-  readonly #memory: ProfileStorage | undefined
+  #memory: ProfileStorage | undefined
   #isInMemory = false
   #closing: Promise<void> | null = null
 
   constructor (options: SqliteStorageOptions) {
     const { path, mayReplace = true, warn = process.emitWarning, closeDelay = 0, memory, ...bounds } = options
-    this.path = resolve(path)
+    this.path = path.startsWith(IN_MEMORY) ? path : resolve(path)
     this.mayReplace = mayReplace
     this.warn = warn
     this.closeDelay = closeDelay
@@ -187,6 +209,7 @@ export class SqliteStorage implements ProfileStorage {
   secret = this.#method('secret')
   close = async (): Promise<void> => await (this.#closing ??= databaseThread.remove(this))
   settle = (timeout: number): void => databaseThread.settle(timeout)
+  warmUp = (): void => databaseThread.start()
 
   #method<Name extends StoreCall['method']> (name: Name) {
     return async (...args: Parameters<Methods[Name]>): Promise<Awaited<ReturnType<Methods[Name]>>> =>
@@ -198,7 +221,9 @@ export class SqliteStorage implements ProfileStorage {
     if (this.#closing !== null) throw new StorageClosedError(path)
     if (!this.#isInMemory) {
       try {
-        return await databaseThread.call({ path, mayReplace, bounds: this.#bounds, method, args })
+        const result = await databaseThread.call({ path, mayReplace, bounds: this.#bounds, method, args })
+        this.#memory = undefined
+        return result
       } catch (error) {
         if (databaseThread.hasStarted || this.#memory === undefined) throw error
         if (!this.#isInMemory) this.warn(`Profiles are kept in memory only: ${(error as Error).message}`)

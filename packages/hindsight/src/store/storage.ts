@@ -112,6 +112,8 @@ export interface ProfileStorage {
   close (): Awaitable<void>
   /** Optional. A random text that all processes with this store share: it signs the forms of the pages. */
   secret? (): Awaitable<string>
+  /** Optional. Called when the application listens: starts what would take long when the process ends soon. */
+  warmUp? (): void
   /** Optional. Blocks the thread of an exiting process until what was put is stored, or the time (ms) is over. */
   settle? (timeout: number): void
 }

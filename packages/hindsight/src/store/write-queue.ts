@@ -1,4 +1,5 @@
 import { setImmediate, setTimeout } from 'node:timers'
+import { getHeapStatistics } from 'node:v8'
 import { messageOf } from '../errors/thrown-value.js'
 import { counted } from '../view/text.js'
 import type { ProfileRecord } from './summary.js'
@@ -18,7 +19,7 @@ export interface WriteQueueOptions {
   put: (records: readonly ProfileRecord[]) => Promise<void> | void
   /** The number of profiles that may wait; further ones are dropped and counted. */
   maxWaiting: number
-  /** The bytes of JSON that may wait; default: 64 MiB. */
+  /** The bytes of JSON that may wait; default: 64 MiB, or an eighth of the heap's limit. */
   maxWaitingBytes?: number
   warn: Warn
   /** Milliseconds from one warning of losses to the next; default: one minute. */
@@ -32,7 +33,7 @@ const BATCH = 256
 const MAX_UNBUILT = 16
 /** Milliseconds of one turn of the event loop in which profiles are built. */
 const MAX_BUILDING = 10
-const MAX_WAITING_BYTES = 64 * 1024 * 1024
+const MAX_WAITING_BYTES = Math.min(64 * 1024 * 1024, getHeapStatistics().heap_size_limit / 8)
 
 /** A queue that builds the records of profiles after the responses, and writes them in batches. */
 export class WriteQueue {

@@ -161,11 +161,13 @@ t.test('exit() puts the queued profiles and waits for the store', async t => {
   const { now } = performance
   t.teardown(() => { performance.now = now })
   performance.now = () => 1_000
-  profiler.exit(1_500)
+  profiler.exit()
+  profiler.settle(1_500)
   t.same([storage.batches, storage.settled], [[], [500]])
   profiler.save(profile('000001'))
   profiler.save(profile('000002'))
-  profiler.exit(1_400)
+  profiler.exit()
+  profiler.settle(1_400)
   performance.now = now
   t.same([storage.batches, storage.settled], [[['000001', '000002']], [500, 400]])
   await profiler.close()
@@ -176,7 +178,10 @@ t.test('a store that fails or cannot wait does not disturb the exit of the proce
   for (const put of [() => { throw new Error('unavailable') }, async () => await Promise.reject(new Error('unavailable')), () => {}]) {
     const profiler = new Profiler({ storage: Object.assign(new MemoryStorage(), { put }) })
     profiler.save(profile('000001'))
-    t.doesNotThrow(() => profiler.exit(performance.now() + 500))
+    t.doesNotThrow(() => {
+      profiler.exit()
+      profiler.settle(performance.now() + 500)
+    })
   }
 })
 

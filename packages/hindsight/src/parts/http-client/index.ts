@@ -8,6 +8,7 @@ import { addressOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type 
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import { callGroups, callShape, isFailed, problemOf, sentenceOf } from './groups.js'
+import { linkCalled } from './link-called.js'
 import { mediaType, suspectCalls } from './suspects.js'
 import { watchOutgoing } from './outgoing.js'
 
@@ -15,6 +16,7 @@ import { watchOutgoing } from './outgoing.js'
 export const httpClient: Part<Data> = {
   name: 'http-client',
   start: watchOutgoing,
+  made: linkCalled,
   complete (data, late) {
     const known = listOf(data.calls)
     const { all } = withLate(known, listOf(late.calls))

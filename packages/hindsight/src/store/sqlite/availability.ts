@@ -5,6 +5,9 @@ import { attempt } from '../../call.js'
 import { require } from '../../require.js'
 import { StorageUnusableError } from '../storage.js'
 
+/** The beginning of the name of a database without a file. */
+export const IN_MEMORY = ':memory:'
+
 /** The library of SQLite that can be loaded: Node's own (22.13 and later) or, for Node 20, the optional package. */
 export function findLibrary (): string | undefined {
   if (isBuiltin('node:sqlite')) return 'node:sqlite'

@@ -1,12 +1,13 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync, statSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import { attempt } from '../../call.js'
 import { readText, require } from '../../require.js'
 import { withoutNul, type SqlQuery, type Row, type SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
-import { checkWritable, findLibrary } from './availability.js'
+import { checkWritable, findLibrary, IN_MEMORY } from './availability.js'
 
 export const SCHEMA_VERSION = 2
 const SCHEMA = readText(import.meta.url, './schema.sql')
@@ -23,13 +24,14 @@ const PAUSE = 20
 const BUSY = /is locked|is busy/
 const DAMAGE = /malformed|not a database|unsupported file format|too large to be represented/
 const INCOMPLETE = /no such (?:table|column)|has no column/
+const OLD_SCHEMA = /its schema has version \d+, an earlier one/
 /** The code of an I/O error that is no failure of the disk: the file is too short (https://sqlite.org/rescode.html). */
 const SHORT_READ = 522
 
-function openDatabase (path: string): DatabaseSyncInstance {
+function openDatabase (path: string, options = {}): DatabaseSyncInstance {
   const library = findLibrary() ?? '@photostructure/sqlite'
   const { DatabaseSync } = require(library) as typeof import('@photostructure/sqlite')
-  return new DatabaseSync(path)
+  return new DatabaseSync(path, options)
 }
 
 /** Runs the statements of one transaction; a text is prepared once. */
@@ -44,7 +46,7 @@ function queryOf (database: DatabaseSyncInstance): SqlQuery {
 
 /** The database of a path: opened with its first use, created anew when the file is removed. */
 export class SqliteDatabase implements SqlDatabase {
-  readonly engine = 'sqlite'
+  readonly engine: string
   readonly place: string
   readonly schema = ''
   readonly like = 'like'
@@ -53,6 +55,7 @@ export class SqliteDatabase implements SqlDatabase {
 
   /** One, so that each insertion runs the same prepared statement. */
   readonly rowsPerInsert = 1
+  readonly #isInMemory: boolean
   readonly #warn: (message: string) => void
   /** Whether a damaged file is set aside and a new one created: by applications, and not by commands that read it. */
   readonly #mayReplace: boolean
@@ -62,13 +65,26 @@ export class SqliteDatabase implements SqlDatabase {
   #writing: Promise<unknown> = Promise.resolve()
 
   constructor (path: string, mayReplace: boolean, warn: (message: string) => void) {
-    this.place = path
+    this.#isInMemory = path.startsWith(IN_MEMORY)
+    this.engine = this.#isInMemory ? 'memory' : 'sqlite'
+    this.place = this.#isInMemory ? 'this process' : path
     this.#mayReplace = mayReplace
     this.#warn = warn
   }
 
   read = async <T>(work: (query: SqlQuery) => Promise<T>): Promise<T> => {
-    return await this.#use(async (connection) => await work(queryOf(connection)))
+    const query = async (connection: DatabaseSyncInstance): Promise<T> => await work(queryOf(connection))
+    try {
+      return await this.#use(query)
+    } catch (error) {
+      const connection = attempt(() => this.#connection === null ? openReadOnly(this.place) : null) ?? null
+      if (connection === null) throw error
+      try {
+        return await query(connection)
+      } finally {
+        connection.close()
+      }
+    }
   }
 
   async write<T> (work: (query: SqlQuery) => Promise<T>): Promise<T> {
@@ -100,7 +116,7 @@ export class SqliteDatabase implements SqlDatabase {
         const { message, errcode = SHORT_READ } = error as Error & { errcode?: number }
         const isIncomplete = INCOMPLETE.test(message)
         const isShort = message.includes('disk I/O error') && errcode === SHORT_READ
-        const isDamage = isIncomplete || isShort || DAMAGE.test(message)
+        const isDamage = isIncomplete || isShort || DAMAGE.test(message) || OLD_SCHEMA.test(message)
         if (!(error instanceof Error) || 'statusCode' in error) throw error
         if (BUSY.test(message) && performance.now() < until && !isExiting()) await sleep(PAUSE)
         else if (!isDamage || isSetAside || !this.#mayReplace) throw new StorageUnusableError(this.place, message)
@@ -124,6 +140,7 @@ export class SqliteDatabase implements SqlDatabase {
   }
 
   #open (damage: string | null): DatabaseSyncInstance {
+    if (this.#isInMemory) return (this.#connection ??= connect(IN_MEMORY, true))
     const opened = this.#identity
     if (this.#connection !== null && damage === null) {
       if (identityOf(this.place) === opened) return this.#connection
@@ -156,6 +173,21 @@ export class SqliteDatabase implements SqlDatabase {
   }
 }
 
+/** Opens a file that became read-only; null: it can be written, or does not exist. */
+function openReadOnly (path: string): DatabaseSyncInstance | null {
+  const isWritable = attempt(() => {
+    checkWritable(path)
+    return true
+  })
+  if (isWritable === true || !existsSync(path)) return null
+  // Without its log it cannot be opened in a folder that cannot be written.
+  const name = existsSync(`${path}-wal`) ? path : `${pathToFileURL(path).href}?immutable=1`
+  const connection = openDatabase(name, { readOnly: true })
+  if (connection.prepare('pragma user_version').get()?.user_version === SCHEMA_VERSION) return connection
+  connection.close()
+  return null
+}
+
 /** `mayComplete`: whether tables that are missing are created in a file that has others. */
 function connect (path: string, mayComplete: boolean): DatabaseSyncInstance {
   const connection = openDatabase(path)
@@ -163,6 +195,9 @@ function connect (path: string, mayComplete: boolean): DatabaseSyncInstance {
     connection.exec(`pragma busy_timeout = ${BUSY_TIMEOUT}; pragma synchronous = normal; ${CHECKPOINT}`)
     const isNew = connection.prepare('select 1 from sqlite_schema limit 1').get() === undefined
     const version = connection.prepare('pragma user_version').get()?.user_version
+    if (!isNew && Number(version) > 0 && Number(version) < SCHEMA_VERSION) {
+      throw new Error(`its schema has version ${version}, an earlier one than ${SCHEMA_VERSION}`)
+    }
     if (!isNew && version !== SCHEMA_VERSION) {
       const reason = version === 0
         ? 'it is a database of another program'

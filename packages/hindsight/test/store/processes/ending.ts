@@ -8,7 +8,10 @@ import { profile } from '../../parts/fixture.js'
 const [path = '', way = ''] = process.argv.slice(2)
 const storage = new SqliteStorage({ path, closeDelay: 60_000 })
 const profiler = new Profiler({ storage })
-process.prependListener('exit', () => profiler.exit(performance.now() + 500))
+process.prependListener('exit', () => {
+  profiler.exit()
+  profiler.settle(performance.now() + 500)
+})
 // The thread runs already, as it does in a service.
 await storage.put([recordOf(profile('000001'))])
 profiler.save(profile('000002'))

@@ -86,11 +86,30 @@ t.test('a file that is damaged while it is open is set aside', async (t) => {
   }
 })
 
+t.test('a file of an earlier schema is set aside once by an application, and not by a command', async (t) => {
+  const path = place(t)
+  const first = new SqliteStorage({ path })
+  await put(first, [profile('000001')])
+  await first.close()
+  const other = connection(t, path)
+  other.exec('pragma user_version = 1')
+  other.close()
+  const message = `The store "${path}" cannot be used: its schema has version 1, an earlier one than 2`
+  await t.rejects(listed(opened(t, { path, mayReplace: false })), { code: 'HINDSIGHT_STORAGE_UNUSABLE', message })
+  t.equal(asides(path).length, 0)
+  const warnings: string[] = []
+  const application = opened(t, { path, warn: (text) => warnings.push(text) })
+  await put(application, [profile('000002')])
+  t.same(await listed(application), ['000002'])
+  t.equal(asides(path).length, 1)
+  t.same(warnings, [`The store "${path}" cannot be read (its schema has version 1, an earlier one than 2). ` +
+    `It was set aside as "${path}.set-aside"; a new one is created.`])
+})
+
 t.test('a database of another version or program is an error, and is not changed', async (t) => {
   const advice = 'use another folder \\(profiler\\.dataDir, DATA_DIR\\), or remove it$'
   const cases: Array<[sql: string, reason: string]> = [
     ['pragma user_version = 99', 'its schema has version 99, and this version of fastify-hindsight supports 2; '],
-    ['pragma user_version = 1', 'its schema has version 1, and this version of fastify-hindsight supports 2; '],
     ['drop table profiles; drop table profile_totals; create table requests (id integer); pragma user_version = 0', 'it is a database of another program; ']
   ]
   for (const [sql, reason] of cases) {

@@ -114,9 +114,9 @@ t.test('without permission the error names the reason', { skip: process.platform
   const { code, output, errors } = await run('unprivileged.ts', [path])
   t.equal(code, 0, errors)
   const reason = `HINDSIGHT_STORAGE_UNUSABLE The store "${path}" cannot be used: EACCES: permission denied`
-  const results = JSON.parse(output) as Record<string, string>
-  t.same(Object.keys(results), ['check', 'put', 'get', 'search'])
-  for (const [call, message] of Object.entries(results)) t.equal(message.slice(0, reason.length), reason, call)
+  const { check, put: written, ...read } = JSON.parse(output) as Record<string, string>
+  for (const message of [check, written]) t.equal(message?.slice(0, reason.length), reason)
+  t.same(read, { get: 'done', search: 'done' }, 'it can be read')
   t.same(await listed(storage), ['000001'])
 })
 
