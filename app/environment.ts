@@ -5,7 +5,7 @@ import { DEFAULT_DATA_DIR } from '../packages/hindsight/src/store/open.js'
 import { attempt } from '../packages/hindsight/src/call.js'
 import { originResolver } from '../packages/hindsight/src/http/origin.js'
 import {
-  expected, isValid, OPTIONS, PROCESS_OPTIONS, REMOVED, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
+  expected, isValid, OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
 } from '../packages/hindsight/src/check-options.js'
 import type { HindsightOptions, ProcessSettings, ProfilerSettings, ServerSettings } from '../packages/hindsight/src/options.js'
 
@@ -51,9 +51,6 @@ export function preloadOptions (source: Variables = process.env): HindsightOptio
 
 // The options of any application: none of the server, and no session.
 function readPluginOptions (source: Variables): HindsightOptions {
-  for (const [name, replacement] of Object.entries(REMOVED)) {
-    if (source[name]) throw new Error(`Environment: ${name} was removed. ${replacement}`)
-  }
   const options: HindsightOptions = readOptions(READ_BY_SCHEMA, source)
   // Throws an error with the variable's name at an invalid address; Fastify's own error has none.
   originResolver({ trustedProxies: options.trustedProxies ?? [] })

@@ -34,11 +34,10 @@ export type OptionSchemas = Readonly<Record<string, OptionSchema>>
 
 type OptionType = keyof typeof TYPES
 
-type Schemas = Record<'plugin' | 'server' | 'process' | 'route', { readonly properties: OptionSchemas }> &
-  { readonly removed: Readonly<Record<string, string>> }
+type Schemas = Record<'plugin' | 'server' | 'process' | 'route', { readonly properties: OptionSchemas }>
 
 // `import` of JSON prints a warning on Node.js 20.
-const { plugin, server, process: ofProcess, route, removed } =
+const { plugin, server, process: ofProcess, route } =
   JSON.parse(readText(import.meta.url, './options.schema.json')) as Schemas
 
 export const OPTIONS: OptionSchemas = plugin.properties
@@ -48,8 +47,6 @@ export const SERVER_OPTIONS: OptionSchemas = server.properties
 export const PROCESS_OPTIONS: OptionSchemas = ofProcess.properties
 /** The attributes that routes declare in their `config`. */
 export const ROUTE_ATTRIBUTES: OptionSchemas = route.properties
-/** The replacements of removed options and environment variables, by name; `[]` stands for any index. */
-export const REMOVED = removed
 
 /** Throws an error that names the first option that is unknown, or whose value is not valid. */
 export function checkOptions (options: object, schemas: OptionSchemas = OPTIONS, path = ''): void {
@@ -126,8 +123,6 @@ function checkValue (value: unknown, schema: OptionSchema, path: string): void {
 }
 
 function unknownOption (path: string, name: string, known: string[]): string {
-  const key = `${path}${name}`.replace(/\[\d+\]/g, '[]')
-  if (Object.hasOwn(REMOVED, key)) return `Option "${path}${name}" was removed. ${REMOVED[key]}`
   const similar = similarName(name, known)
   const hint = similar === undefined ? `use one of ${known.join(', ')}` : `did you mean "${similar}"?`
   return `Unknown option "${path}${name}"; ${hint}`

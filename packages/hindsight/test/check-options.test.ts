@@ -11,11 +11,6 @@ t.test('the checked options are those of the schema', async (t) => {
 })
 
 const mistakes: Array<[name: string, options: object, message: string]> = [
-  [
-    'a removed option', { earlyHints: true }, 'Option "earlyHints" was removed. Call reply.raw.writeEarlyHints in the handler, or let the proxy send the hints.'
-  ],
-  ['a removed setting of a list', { security: { firewalls: [{ name: 'main', logout: { everywhere: true } }] } },
-    'Option "security.firewalls[0].logout.everywhere" was removed. A new hash of the user\'s password ends all sessions of that user.'],
   ['a slip of the pen', { defaultLocal: 'en' }, 'Unknown option "defaultLocal"; did you mean "defaultLocale"?'],
   ['swapped neighbors', { cosr: [] }, 'Unknown option "cosr"; did you mean "cors"?'],
   ['another case', { Cors: [] }, 'Unknown option "Cors"; did you mean "cors"?'],

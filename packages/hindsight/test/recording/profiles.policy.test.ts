@@ -125,12 +125,6 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
   ['an unknown option', { onlyException: true }, 'Unknown option "profiler.onlyException"; did you mean "onlyExceptions"?'],
   ['a share beyond 1', { sampling: 2 }, 'Option "profiler.sampling" must be a number from 0 to 1, not 2'],
   ['a share that is no number', { sampling: Number.NaN }, 'Option "profiler.sampling" must be a number from 0 to 1, not NaN'],
-  ['signed requests', { onDemand: { secret: 'x'.repeat(32) } }, 'Option "profiler.onDemand" was removed. Signed requests for a profile are gone: in debug ' +
-    'mode all requests have one; outside it set profiler.production, with collectParameter, matcher or sampling.'],
-  [
-    'an exporter of traces', { otlp: true },
-    'Option "profiler.otlp" was removed. Set profiler.openTelemetry: true; the OpenTelemetry SDK of the application exports the spans.'
-  ],
   [
     'a parameter that cannot be one', { collectParameter: 'a b' },
     'Option "profiler.collectParameter" must be the name of a query parameter, not another string'
