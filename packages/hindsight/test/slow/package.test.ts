@@ -152,11 +152,13 @@ t.test('the types compile for CommonJS, node16 and bundlers', async (t) => {
   ] as const
   for (const [module, resolution, file] of projects) {
     const flags = [
-      '--module', module, '--moduleResolution', resolution, '--target', 'es2023', '--strict', '--exactOptionalPropertyTypes', '--noEmit', '--skipLibCheck',
+      '--module', module, '--moduleResolution', resolution, '--target', 'es2023', '--strict', '--exactOptionalPropertyTypes', '--noEmit',
       '--types', 'node', '--ignoreConfig'
     ]
     const { stdout } = await run(process.execPath, [compiler, '--pretty', 'false', ...flags, join(consumer, file)]).catch((error: { stdout: string }) => error)
-    t.equal(stdout, '', `${file}, ${resolution}`)
+    // Declarations of other packages may have errors of their own.
+    const faults = stdout.split('\n').filter((line) => line.includes('error TS') && !/node_modules\/(?!fastify-hindsight\/)/.test(line))
+    t.same(faults, [], `${file}, ${resolution}`)
   }
 })
 
