@@ -4,11 +4,12 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import fastifySession from '@fastify/session'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
+import { isProfilerPath } from 'fastify-hindsight/recorder'
+import { config } from './config.js'
 import { readEnvironment, readServerOptions } from './environment.js'
-import { hindsight } from '../packages/hindsight/src/hindsight.js'
-import { isOwnPath } from '../packages/hindsight/src/http/requests.js'
-import type { HindsightOptions, SecuritySettings, ThrottlingSettings } from '../packages/hindsight/src/options.js'
-import { boundConnections, serverOptions, type ServerSettings } from '../packages/hindsight/src/server-options.js'
+import { service } from './service.js'
+import type { SecuritySettings, ServerSettings, ServiceOptions, ThrottlingSettings } from '../lib/options.js'
+import { boundConnections, serverOptions } from '../lib/server-options.js'
 import type { SessionStore } from '../lib/session/session-store.js'
 
 // A process that runs this file as TypeScript can load routes in TypeScript.
@@ -18,8 +19,8 @@ if (import.meta.url.endsWith('.ts')) process.env.FASTIFY_AUTOLOAD_TYPESCRIPT ??=
 export const options = serverOptions(readServerOptions())
 
 interface AppOptions {
-  /** Options of the lifecycle; by default those of the environment. */
-  hindsight?: HindsightOptions
+  /** Options of the service; by default those of the environment and of `config.ts`. */
+  service?: ServiceOptions
   /** Limits of clients that are no server options; by default those of the environment. */
   limits?: Partial<ServerSettings>
   /** The folder whose routes are loaded. */
@@ -28,13 +29,24 @@ interface AppOptions {
 
 /** The application: the lifecycle, and the routes of `routes/`. */
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
-  const { hindsight: settings = readEnvironment().options, limits = readServerOptions() } = given
+  const { service: settings = configured(readEnvironment().options), limits = readServerOptions() } = given
   const { routesDir = join(import.meta.dirname, '../routes') } = given
   boundConnections(app, limits)
-  await app.register(hindsight, await withSharedState(app, { lifecycle: 'full', charset: true, ...settings }))
-  // The plugin registers the routes of debug mode.
-  await app.register(autoload, { dir: routesDir, ignoreFilter: (path) => isOwnPath(path) })
+  await app.register(service, await withSharedState(app, { charset: true, ...settings }))
+  // The service registers the routes of the profiler.
+  await app.register(autoload, { dir: routesDir, ignoreFilter: (path) => isProfilerPath(path) })
 }, { fastify: '5.x', name: 'hindsight-application' })
+
+/** The options of the environment with those of `config.ts`, which take precedence. */
+export function configured (environment: ServiceOptions): ServiceOptions {
+  const { session, profiler, ...others } = config
+  const options = { ...environment, ...others }
+  if (session === false) options.session = false
+  else if (session !== undefined) options.session = { ...Object(environment.session), ...session }
+  if (typeof profiler === 'object') options.profiler = { ...Object(environment.profiler), ...profiler }
+  else if (profiler !== undefined) options.profiler = profiler
+  return options
+}
 
 /** The tables that the instances of a service share besides those of profiles. */
 const TABLES = `
@@ -51,7 +63,7 @@ const MAX_CONNECTIONS = 10
 const SESSION_TIME = 24 * 3_600_000
 
 /** Stores sessions and failed logins in PostgreSQL, too, where profiles are: any instance can answer any request. */
-async function withSharedState (app: FastifyInstance, options: HindsightOptions): Promise<HindsightOptions> {
+async function withSharedState (app: FastifyInstance, options: ServiceOptions): Promise<ServiceOptions> {
   const { profiler, session, security } = options
   const url = typeof profiler === 'object' ? profiler.storage : undefined
   if (typeof url !== 'string' || !/^postgres(?:ql)?:/i.test(url)) return options

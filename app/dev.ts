@@ -2,7 +2,7 @@ import { subscribe } from 'node:diagnostics_channel'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import cli from 'fastify-cli/helper.js'
-import { printFailure, serveFailure } from '../packages/hindsight/src/failed-start.js'
+import { printFailure, serveFailure } from 'fastify-hindsight/recorder'
 
 /** What `npm run dev` runs: the service, as fastify-cli starts it. Where it cannot start, the browser shows why. */
 async function start (): Promise<void> {

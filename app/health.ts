@@ -1,22 +1,21 @@
 import type { FastifyInstance } from 'fastify'
-import { ownHook } from '../packages/hindsight/src/lifecycle/hooks.js'
-import type { HindsightOptions } from '../packages/hindsight/src/options.js'
-import { settlesWithin } from '../packages/hindsight/src/store/write-queue.js'
+import { internalHook, settlesWithin } from 'fastify-hindsight/recorder'
+import type { ServiceOptions } from '../lib/options.js'
 
 /** Milliseconds after which a check that has not settled counts as failed. */
 const TIMEOUT = 2_000
 
 /** Adds `/livez` and `/readyz`, which respond before the first listener: without login, profile and log line. */
-export function openHealth (app: FastifyInstance, { health = false }: HindsightOptions): void {
+export function openHealth (app: FastifyInstance, { health = false }: ServiceOptions): void {
   if (!health) return
-  const { readinessChecks } = app.hindsight
+  const { readinessChecks } = app.service
   const isReady = async (): Promise<boolean> => {
     const checks = Promise.all(readinessChecks.map(async (check) => { await check() }))
     return await settlesWithin(checks, TIMEOUT).catch(() => false) && !app.hindsight.isClosing
   }
   const checks = new Map([[`${app.prefix}/livez`, async () => true], [`${app.prefix}/readyz`, isReady]])
   app.addHook('preClose', async function markClosing () { app.hindsight.beginClosing() })
-  app.addHook('onRequest', ownHook(function respondToCheck (request, reply, done) {
+  app.addHook('onRequest', internalHook(function respondToCheck (request, reply, done) {
     const check = checks.get(request.routeOptions.url ?? '')
     if (check === undefined) return done()
     reply.hijack()

@@ -1,4 +1,4 @@
-import type { Stage } from '../packages/hindsight/src/lifecycle/events.js'
+import type { Stage } from '../lib/stages.js'
 import type { Listener } from '../lib/listener.js'
 import { assetReset } from '../plugins/asset-reset.js'
 import { clickjacking } from '../plugins/clickjacking.js'

@@ -2,10 +2,8 @@ import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type DestinationStream } from 'pino'
 import type { FastifyInstance } from 'fastify'
+import { attempt, printFailure, requestContext } from 'fastify-hindsight/recorder'
 import { readEnvironment, type Environment } from './environment.js'
-import { printFailure } from '../packages/hindsight/src/failed-start.js'
-import { attempt } from '../packages/hindsight/src/call.js'
-import { requestContext } from '../packages/hindsight/src/lifecycle/state.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
 const MAX_WAITING = 1024 * 1024
@@ -13,15 +11,15 @@ const MAX_WAITING = 1024 * 1024
 /** Starts the service that `npm start` runs. */
 async function start (): Promise<void> {
   const environment = readEnvironment()
-  const { host, port, logLevel, options: hindsight } = environment
+  const { host, port, logLevel, options: { trustedProxies = [] } } = environment
   let app: FastifyInstance | undefined
   try {
     const { default: Fastify } = await import('fastify')
     // It reads the environment too, so it is loaded after the check of the environment.
     const { default: application, options } = await import('./app.js')
-    const trustProxy = hindsight.trustedProxies?.length ? hindsight.trustedProxies : false
+    const trustProxy = trustedProxies.length > 0 ? trustedProxies : false
     app = Fastify({ ...options, logger: { level: logLevel, stream: logDestination() }, trustProxy })
-    await app.register(application, { hindsight })
+    await app.register(application)
     await app.listen({ host, port })
   } catch (error) {
     await app?.close()

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-import { percentEncoded } from '../packages/hindsight/src/http/requests.js'
+import { percentEncoded } from 'fastify-hindsight/recorder'
+import { stateOf } from './state.js'
 
 /** The target attributes of a link (RFC 8288, section 3.4): true writes the bare name, false and null omit it. */
 export type LinkAttributes = Record<string, string | number | boolean | null | undefined>
@@ -12,13 +12,6 @@ export interface Link {
   /** A URI reference; characters that no URI has are percent-encoded. */
   href: string
   attributes?: LinkAttributes
-}
-
-declare module '../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** The links of the response besides those of the route. */
-    links?: Link[]
-  }
 }
 
 const RELATION_TYPE = /^(?:[a-z][a-z0-9.-]*|[a-z][a-z0-9+.-]*:[\w!#$%&'()*+,./:;=?@[\]~-]+)$/i

@@ -1,14 +1,13 @@
 import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
-import { isRedirect } from '../packages/hindsight/src/http/responses.js'
-import type { HookRun } from '../packages/hindsight/src/lifecycle/event-recorder.js'
-import { HOOK_OF_STAGE, type PassName, type Slot, type Stage } from '../packages/hindsight/src/lifecycle/events.js'
-import { after, isPromise, ownHook } from '../packages/hindsight/src/lifecycle/hooks.js'
+import {
+  after, type HookRun, internalHook, isPromise, isRedirect, type PassName, type Recorder
+} from 'fastify-hindsight/recorder'
+import type { ServiceOptions } from './options.js'
+import { HOOK_OF_STAGE, type ListenerSlot, type Stage } from './stages.js'
+import { type RequestState, stateOf } from './state.js'
 import { logError } from './log-error.js'
-import { stateOf, type RequestState } from '../packages/hindsight/src/lifecycle/state.js'
-import type { HindsightOptions } from '../packages/hindsight/src/options.js'
-import type { Recorder } from '../packages/hindsight/src/recording/recorder.js'
 
 /** Returned by a listener that answers the request itself, after it has set status and headers. */
 export class Answer {
@@ -50,13 +49,13 @@ type Created<S extends Stage> = HookOf<S> | string
 
 /** Runs once, at registration, and returns the hook. */
 export type Create<S extends Stage> =
-  (app: FastifyInstance, options: HindsightOptions) => Created<S> | Promise<Created<S>>
+  (app: FastifyInstance, options: ServiceOptions) => Created<S> | Promise<Created<S>>
 
 /** A Fastify plugin with one job in one stage. */
 export interface Listener<S extends Stage> {
   readonly stage: S
   readonly listener: string
-  readonly plugin: FastifyPluginAsync<HindsightOptions>
+  readonly plugin: FastifyPluginAsync<ServiceOptions>
 }
 
 /** Reasons of listeners of the controller. */
@@ -68,9 +67,9 @@ const unrouted = new Skip('no route matched')
 
 /** Makes a listener: a Fastify plugin that adds the hook of its stage. */
 export function listener<S extends Stage> (stage: S, name: string, create: Create<S>): Listener<S> {
-  async function register (app: FastifyInstance, options: HindsightOptions): Promise<void> {
-    const { lifecycle: { slots }, leave } = app.hindsight
-    const slot: Slot = { index: slots.length, stage, listener: name, reason: null, run: null }
+  async function register (app: FastifyInstance, options: ServiceOptions): Promise<void> {
+    const { slots, leave } = app.service
+    const slot: ListenerSlot = { index: slots.length, stage, listener: name, reason: null, run: null }
     slots.push(slot)
     const created = leave.has(name) ? 'left to the application' : await create(app, options)
     if (typeof created === 'string') {
@@ -83,7 +82,7 @@ export function listener<S extends Stage> (stage: S, name: string, create: Creat
     slot.run = run
     const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(run) : requestHook(run)
     Object.defineProperty(fastifyHook, 'name', { value: name })
-    app.addHook(HOOK_OF_STAGE[stage] as 'onSend', ownHook(fastifyHook, { stage, listener: name }) as never)
+    app.addHook(HOOK_OF_STAGE[stage] as 'onSend', internalHook(fastifyHook, { stage, listener: name }) as never)
   }
   return { stage, listener: name, plugin: fp(register, { fastify: '5.x', name: `hindsight/${stage}/${name}` }) }
 }
@@ -107,10 +106,10 @@ type Pair<S extends Stage> = readonly [RequestHook, HookOf<S>] | string
 
 /** Makes a listener of two stages, whose hooks share what `create` makes. */
 export function listenerPair<S extends 'kernel.response' | 'kernel.finish_request'> (
-  stage: S, name: string, create: (app: FastifyInstance, options: HindsightOptions) => Pair<S> | Promise<Pair<S>>
+  stage: S, name: string, create: (app: FastifyInstance, options: ServiceOptions) => Pair<S> | Promise<Pair<S>>
 ): [Listener<'kernel.request'>, Listener<S>] {
-  const slotIn = ({ hindsight }: FastifyInstance): Slot | undefined =>
-    hindsight.lifecycle.slots.find(({ listener }) => listener === name)
+  const slotIn = ({ service }: FastifyInstance): ListenerSlot | undefined =>
+    service.slots.find(({ listener }) => listener === name)
   const first = listener('kernel.request', name, async (app, options) => {
     const pair = await create(app, options)
     if (typeof pair === 'string') return pair
@@ -125,13 +124,13 @@ export function listenerPair<S extends 'kernel.response' | 'kernel.finish_reques
 
 /** A listener with a hook. */
 interface ActiveListener {
-  slot: Slot
+  slot: ListenerSlot
   hook: ResponseHook | RequestHook
   /** Whether it is skipped where no route matched. */
   needsRoute: boolean
 }
 
-type Run = NonNullable<Slot['run']>
+type Run = NonNullable<ListenerSlot['run']>
 type Done = (error?: unknown, payload?: unknown) => void
 
 // A hook calls back at once where it can: a response may be read before the next turn of the event loop. To make the
@@ -190,7 +189,7 @@ function callHook (
   }
 }
 
-function beginRun (slot: Slot, { recording: { events }, pass }: RequestState, reply: FastifyReply): HookRun | null {
+function beginRun (slot: ListenerSlot, { recording: { events }, pass }: RequestState, reply: FastifyReply): HookRun | null {
   if (events === null) return null
   // `reply.callNotFound()` runs the hooks of the controller a second time.
   const isRepeated = pass === 'main' && slot.stage.startsWith('kernel.controller') && events.reached(slot.index, pass)
@@ -206,7 +205,7 @@ function endRun (result: unknown, run: HookRun, state: RequestState, reply: Fast
   return result
 }
 
-function raised (error: unknown, { stage, listener }: Slot, pass: PassName, request: FastifyRequest): Raised {
+function raised (error: unknown, { stage, listener }: ListenerSlot, pass: PassName, request: FastifyRequest): Raised {
   const state = stateOf(request)
   if (pass === 'main') {
     state.recording.raisedBy = { stage, listener }
@@ -223,7 +222,7 @@ function raised (error: unknown, { stage, listener }: Slot, pass: PassName, requ
  * returned. Returns the last payload, or a promise of it where a listener is asynchronous.
  */
 export function runSlots (
-  slots: readonly Slot[], request: FastifyRequest, reply: FastifyReply, payload?: unknown
+  slots: readonly ListenerSlot[], request: FastifyRequest, reply: FastifyReply, payload?: unknown
 ): unknown {
   const [slot, ...others] = slots
   if (slot === undefined) return payload

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { attempt } from '../packages/hindsight/src/call.js'
+import { attempt } from 'fastify-hindsight/recorder'
 
 /** Members of an AggregateError in a line. */
 const MAX_MEMBERS = 20

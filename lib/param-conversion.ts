@@ -1,7 +1,7 @@
 import { fullFormats } from 'ajv-formats/dist/formats.js'
 import type { FastifyParamConverters, FastifyRequest } from 'fastify'
 import FindMyWay from 'find-my-way'
-import { ParamConversionError } from '../packages/hindsight/src/http/http-errors.js'
+import { ParamConversionError } from 'fastify-hindsight/recorder'
 import type { ParamAttribute } from './attributes.js'
 
 /** Converts the text of a path parameter. Null, undefined and errors without another status are a 404. */

@@ -1,19 +1,12 @@
 import type { FastifyRequest } from 'fastify'
+import { afterBody, servicesOf } from 'fastify-hindsight/recorder'
+import { stateOf } from '../lib/state.js'
 import { listener, Skip } from '../lib/listener.js'
-import { afterBody } from '../packages/hindsight/src/http/responses.js'
-import { servicesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
     /** Whether the response uses a file of the front end for the first time, so that its tag is to be written. */
     useAsset (url: string): boolean
-  }
-}
-
-declare module '../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** The files of the front end that the response uses. */
-    assets?: Set<string> | undefined
   }
 }
 

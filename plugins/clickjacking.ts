@@ -1,4 +1,4 @@
-import { ruleFinder } from '../packages/hindsight/src/http/requests.js'
+import { ruleFinder } from 'fastify-hindsight/recorder'
 import { listener, Skip, setOnDocument } from '../lib/listener.js'
 
 const allowed = new Skip('framing is allowed for this path')

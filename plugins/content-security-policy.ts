@@ -1,9 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isRedirect, noncesOf, withNonce, withReportUri } from '../packages/hindsight/src/http/responses.js'
+import {
+  isRedirect, noncesOf, type RequestTrace, type Services, traceOf, withNonce, withReportUri
+} from 'fastify-hindsight/recorder'
 import { listener, Skip, notOnRedirect } from '../lib/listener.js'
-import { stateOf, type RequestState, type Services } from '../packages/hindsight/src/lifecycle/state.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
 type CspDirectives = Record<string, readonly string[] | string | null>
@@ -27,9 +28,9 @@ const kept = new Skip('the route has set a policy of its own')
 
 /** Makes `reply.cspNonce` available, with new nonces for each request; they are generated when they are first read. */
 export const contentSecurityPolicy = listener('kernel.request', 'content-security-policy', (app) => {
-  app.decorateReply('cspNonce', { getter (this: FastifyReply) { return noncesOf(stateOf(this.request)) } })
+  app.decorateReply('cspNonce', { getter (this: FastifyReply) { return noncesOf(traceOf(this.request)) } })
   return (request) => {
-    const state = stateOf(request)
+    const state = traceOf(request)
     state.scriptNonce = state.styleNonce = ''
   }
 })
@@ -42,11 +43,10 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     const isDefault = Object.keys(given).join() === 'report'
     const enforced = isDefault ? DEFAULT_DIRECTIVES : given.enforce
     const policies = [...policyOf(false, enforced), ...policyOf(true, given.reportOnly)]
-    const { debug, mode } = app.hindsight
-    const reports = debug && mode === 'full' && given.report !== false
+    const reports = app.hindsight.debug && given.report !== false
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
-      const state = stateOf(request)
+      const state = traceOf(request)
       if (state.recording.isRecording) collectPolicy(state, policies.filter(({ header }) => reply.hasHeader(header)))
       if (isRedirect(reply)) return notOnRedirect
       if (reply.statusCode === 304) return notOn304
@@ -68,25 +68,25 @@ export const contentSecurityPolicyResponse = listener('kernel.response', 'conten
     }
   })
 
-function withNonces (policy: string, { scriptNonce = '', styleNonce = '' }: RequestState): string {
+function withNonces (policy: string, { scriptNonce = '', styleNonce = '' }: RequestTrace): string {
   if (scriptNonce === '' && styleNonce === '') return policy
   return withNonce(withNonce(policy.split(';'), 'script-src', scriptNonce), 'style-src', styleNonce).join(';')
 }
 
 // Browsers report violations of documents. A diagnostic page has a policy of its own.
 function isDocument (request: FastifyRequest, reply: FastifyReply): boolean {
-  return DOCUMENTS.has(String(request.headers['sec-fetch-dest'])) && stateOf(request).ownPolicy === undefined &&
+  return DOCUMENTS.has(String(request.headers['sec-fetch-dest'])) && traceOf(request).ownPolicy === undefined &&
     /^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))
 }
 
-/** The address for reports about a page, of the route in `packages/hindsight/src/routes/_profiler/index.ts`; null without a profile. */
+/** The address for reports about a page, of a route of the profiler; null without a profile. */
 function reportUri ({ base, mayReceiveDetails, originOf, recorder }: Services, request: FastifyRequest): string | null {
   const profile = mayReceiveDetails(request) ? recorder?.profileOf(request) ?? null : null
   return profile && `${originOf(request).prefix}${base}/_profiler/csp-report/${profile.token}`
 }
 
 // The profile has the values of the policies among the headers of the response.
-function collectPolicy (state: RequestState, ofRoute: Array<{ header: string }>): void {
+function collectPolicy (state: RequestTrace, ofRoute: Array<{ header: string }>): void {
   state.recording.collect('csp', () => ({
     ...(ofRoute.length > 0 && { ofRoute: ofRoute.map(({ header }) => header) }),
     ...(state.ownPolicy !== undefined && { ofDiagnosticPage: true }),

@@ -1,18 +1,11 @@
-import { checkAttributes, ROUTE_ATTRIBUTES } from '../packages/hindsight/src/check-options.js'
+import { routeConfigOf, routeName } from 'fastify-hindsight/recorder'
+import { checkAttributes, ROUTE_ATTRIBUTES } from '../lib/check-options.js'
+import type { RouteAttributes } from '../lib/options.js'
+import { stateOf } from '../lib/state.js'
 import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
-import { routeConfigOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-import { routeName } from '../packages/hindsight/src/routing/route-table.js'
-import type { RouteAttributes } from '../packages/hindsight/src/options.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig extends RouteAttributes {}
-}
-
-declare module '../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** The attributes of the route, after this listener. */
-    attributes?: RouteAttributes
-  }
 }
 
 const NAMES = Object.keys(ROUTE_ATTRIBUTES)

@@ -1,6 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import { ruleFinder } from '../packages/hindsight/src/http/requests.js'
-import { addVary } from '../packages/hindsight/src/http/responses.js'
+import { addVary, ruleFinder } from 'fastify-hindsight/recorder'
 import { listener, Skip } from '../lib/listener.js'
 
 const noRule = new Skip('no CORS rule for this path')

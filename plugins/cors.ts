@@ -1,12 +1,13 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isOwnOrigin } from '../packages/hindsight/src/http/origin.js'
-import { isOwnPath, pathnameOf, ruleFinder } from '../packages/hindsight/src/http/requests.js'
+import {
+  corsVerdict, isPreflight, isProfilerPath, isSameOrigin, originsText, pathnameOf, recordingOf, routeConfigOf,
+  ruleFinder, servicesOf
+} from 'fastify-hindsight/recorder'
+import type { CorsRule } from '../lib/options.js'
+import { stateOf } from '../lib/state.js'
 import { collectHooks, runHooks } from '../lib/hosting.js'
 import { Answer, listenerPair, Skip, type HookResult } from '../lib/listener.js'
-import { recordingOf, routeConfigOf, servicesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-import type { CorsRule } from '../packages/hindsight/src/options.js'
-import { corsVerdict, isPreflight, originsText } from '../packages/hindsight/src/parts/cors/verdict.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -74,7 +75,7 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
     if (needsReason && isProfiler(request)) return ownOnly
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
     const rule = ruleOf(request)
-    const isOwn = origin !== undefined && isOwnOrigin(origin, originOf(request))
+    const isOwn = origin !== undefined && isSameOrigin(origin, originOf(request))
     if (isRecording) collectVerdict(request, reply, rules, rule, isOwn ? sameOrigin.reason : null)
     if (rule === null) return noRule
     if (origin === undefined) return noOrigin
@@ -91,7 +92,7 @@ export const corsResponse = pair[1]
 
 // Preflights of the profiler's pages match no route.
 function isProfiler (request: FastifyRequest): boolean {
-  return routeConfigOf(request)?.ownOriginOnly === true || (request.is404 && isOwnPath(pathnameOf(request)))
+  return routeConfigOf(request)?.ownOriginOnly === true || (request.is404 && isProfilerPath(pathnameOf(request)))
 }
 
 function packageOptions (rule: CorsRule, preflight: boolean): FastifyCorsOptions {

@@ -1,5 +1,5 @@
+import { contextOf, requestContext } from 'fastify-hindsight/recorder'
 import { listener, Skip } from '../lib/listener.js'
-import { contextOf, requestContext } from '../packages/hindsight/src/lifecycle/state.js'
 
 const notRecorded = new Skip('the request is recorded only if it fails')
 

@@ -1,5 +1,5 @@
+import { addServerTiming, loadDebugPages, recordingOf } from 'fastify-hindsight/recorder'
 import { listener, Skip } from '../lib/listener.js'
-import { recordingOf } from '../packages/hindsight/src/lifecycle/state.js'
 
 const noProfile = new Skip('the request has no profile, or its client may not see it')
 
@@ -7,8 +7,7 @@ const noProfile = new Skip('the request has no profile, or its client may not se
 export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, options) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   const { toolbar = true, serverTiming = false } = options
-  const { insertToolbar } = await import('../packages/hindsight/src/reading/pages/toolbar/insert.js')
-  const { addServerTiming } = await import('../packages/hindsight/src/recording/handler-time.js')
+  const { insertToolbar } = await loadDebugPages()
   const insert = insertToolbar(app)
   return (request, reply, payload) => {
     if (serverTiming && app.hindsight.mayReceiveDetails(request)) addServerTiming(request, reply)

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
+import { stateOf } from '../lib/state.js'
 import { listener } from '../lib/listener.js'
-import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,5 +1,5 @@
+import { traceOf } from 'fastify-hindsight/recorder'
 import { listener, Skip } from '../lib/listener.js'
-import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 
 const notOurs = new Skip('the response is not a diagnostic page')
 
@@ -7,7 +7,7 @@ const notOurs = new Skip('the response is not a diagnostic page')
 export const errorCspRemoval = listener('kernel.response', 'error-csp-removal', (app) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   return (request, reply) => {
-    const { ownPolicy } = stateOf(request)
+    const { ownPolicy } = traceOf(request)
     if (ownPolicy === undefined) return notOurs
     reply.removeHeader('content-security-policy-report-only')
     reply.header('content-security-policy', ownPolicy)

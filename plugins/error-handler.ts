@@ -1,44 +1,31 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../packages/hindsight/src/call.js'
-import { plainStack, renderShortError } from '../packages/hindsight/src/error-page/plain-pages.js'
-import { ownFrame } from '../packages/hindsight/src/errors/declared-place.js'
-import { maskOf } from '../packages/hindsight/src/errors/masked-exceptions.js'
-import { isError, messageOf, nameOf, read, statusOf } from '../packages/hindsight/src/errors/thrown-value.js'
-import { percentEncoded, representation } from '../packages/hindsight/src/http/requests.js'
-import { STATUS_CODES } from '../packages/hindsight/src/http/node-http.js'
-import { addVary, dropReplaced, invalidHeaders, preventCaching } from '../packages/hindsight/src/http/responses.js'
+import { STATUS_CODES } from 'node:http'
+import {
+  addVary, after, alreadySent, applicationFrame, attempt, dropReplaced, internalHook, invalidHeaders, isError,
+  loadDebugPages, maskOf, messageOf, nameOf, percentEncoded, plainStack, preventCaching, readProperty, recordingOf,
+  renderShortError, representation, servicesOf, statusOf, watchErrorHandlers
+} from 'fastify-hindsight/recorder'
+import type { ListenerSlot } from '../lib/stages.js'
+import { stateOf } from '../lib/state.js'
 import { runSlots } from '../lib/listener.js'
-import type { Slot } from '../packages/hindsight/src/lifecycle/events.js'
-import { after, ownHook } from '../packages/hindsight/src/lifecycle/hooks.js'
 import { logError } from '../lib/log-error.js'
-import { recordingOf, servicesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-import { alreadySent, watchErrorHandlers } from '../packages/hindsight/src/recording/handler-time.js'
-
-declare module '../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** Whether the error handler has answered. */
-    errorAnswered?: true
-  }
-}
 
 /** Characters of a message in a header and in the log. */
 const MAX_MESSAGE = 2_000
 
 /**
- * Sets the error handler of `full` mode: a failure is answered with the diagnostic page, or with a short error for
+ * Sets the error handler: a failure is answered with the diagnostic page, or with a short error for
  * clients that may not see it. Before it answers, it runs the stages of the error pass that precede the response.
  */
 export const errorHandler = fp(async function errorHandler (app: FastifyInstance) {
-  const pages = app.hindsight.debug
-    ? { ...await import('../packages/hindsight/src/error-page/diagnostic-page.js'), ...await import('../packages/hindsight/src/parts/collect.js') }
-    : null
-  const slots = app.hindsight.lifecycle.slots
+  const pages = app.hindsight.debug ? await loadDebugPages() : null
+  const { slots } = app.service
 
   // It also runs for errors that an error handler of an encapsulated plugin answers. It calls back synchronously if it
   // can: the parser may refuse the rest of a message in the same turn of the event loop, and Fastify throws for a
   // handler that calls `reply.send(error)` or `reply.callNotFound()`, returns nothing and ends before this hook.
-  app.addHook('onError', ownHook(function startErrorPass (
+  app.addHook('onError', internalHook(function startErrorPass (
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     fail(request, reply, error)
@@ -46,7 +33,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     if (reply.raw.headersSent) done()
     else after(runErrorPass(request, reply), () => done(), () => done())
   }))
-  app.addHook('onSend', ownHook(function checkErrorAnswer (
+  app.addHook('onSend', internalHook(function checkErrorAnswer (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
   ) {
     const state = stateOf(request)
@@ -106,7 +93,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
         return body
       }
       // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.
-      const ofResponse = ({ stage }: Slot): boolean => stage === 'kernel.response' || stage === 'kernel.finish_request'
+      const ofResponse = ({ stage }: ListenerSlot): boolean => stage === 'kernel.response' || stage === 'kernel.finish_request'
       return after(
         runSlots(slots.filter(ofResponse), request, reply, body),
         (payload) => { sendDirectly(request, reply, payload as string) },
@@ -135,7 +122,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const { body, exception } = state.recording.measureOwn(() => diagnosticPage(request, reply, type, factsOfParts))
     preventCaching(reply)
     if (exception === undefined) return body
-    const frame = ownFrame(request)
+    const frame = applicationFrame(request)
     reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_MESSAGE)))
     if (frame !== null) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
     return body
@@ -219,7 +206,7 @@ function refusalDetail (raised: unknown, request: FastifyRequest): string | unde
 function logUncaught (raised: unknown, request: FastifyRequest, status: number): void {
   const { exceptions } = recordingOf(request)
   const { name, message } = exceptions?.at(-1) ?? { name: nameOf(raised), message: messageOf(raised) }
-  const frame = exceptions === undefined ? null : ownFrame(request)
+  const frame = exceptions === undefined ? null : applicationFrame(request)
   const place = frame === null ? '' : ` at ${frame.file}${frame.line > 0 ? `:${frame.line}` : ''}`
   const line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"${place}`
   const services = servicesOf(request)
@@ -239,7 +226,7 @@ function prepareFailedReply (raised: unknown, request: FastifyRequest, reply: Fa
   reply.code(statusOf(raised, reply.statusCode))
   // A failed `writeHead` has set the message of another status.
   if (reply.raw.statusMessage !== undefined) reply.raw.statusMessage = STATUS_CODES[reply.statusCode] ?? ''
-  const headers = read(raised, 'headers')
+  const headers = readProperty(raised, 'headers')
   try {
     if (typeof headers === 'object' && headers !== null) reply.headers(headers as Record<string, string>)
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
+import { routeConfigOf } from 'fastify-hindsight/recorder'
+import { stateOf } from '../lib/state.js'
 import { listener, Skip } from '../lib/listener.js'
-import { routeConfigOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 import { securityContextOf, userOf } from '../lib/security/context.js'
 import type { SessionLogin } from '../lib/security/login-session.js'
 import type { LoginForm } from '../lib/security/login.js'
@@ -29,7 +30,7 @@ const anonymous = new Skip('the request has no credentials, and needs none')
 
 /** Recognizes the user of a request, and applies the access rule of its path. */
 export const firewall = listener('kernel.request', 'firewall', async (app) => {
-  const { security } = app.hindsight
+  const { security } = app.service
   if (security === undefined) return 'not configured'
   const { enforce, recognize } = await import('../lib/security/guard.js')
   const { loginForm, loginRoutes } = await import('../lib/security/login.js')

@@ -2,30 +2,11 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
-import { secondsOf, type Duration } from '../packages/hindsight/src/duration.js'
-import { isRetrieval } from '../packages/hindsight/src/http/requests.js'
-import { addVary, isPrivate } from '../packages/hindsight/src/http/responses.js'
+import { addVary, type Duration, isPrivate, isRetrieval, secondsOf, servicesOf } from 'fastify-hindsight/recorder'
+import type { CacheAttribute } from '../lib/options.js'
+import { stateOf, type CacheOutcome, type CacheRecord, type Validators } from '../lib/state.js'
 import { Answer, listener, notConfigured, ofDiagnosticHandler, setIfAbsent, Skip } from '../lib/listener.js'
 import { hasSession } from '../lib/security/login-session.js'
-import { servicesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-import type { CacheAttribute } from '../packages/hindsight/src/options.js'
-
-/** How the preconditions of a request were evaluated; the profile shows it. */
-interface CacheRecord {
-  outcome: CacheOutcome
-  validators: Validators | null
-  /** Whether the handler was reached, or replaced by a 304: the attribute does not apply to other answers. */
-  isReached: boolean
-  /** Why the response is for its client alone. */
-  private: string | null
-}
-
-declare module '../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** How the preconditions of the request were evaluated. */
-    cache?: CacheRecord
-  }
-}
 
 const guardedRoute = new Skip('the checks of the route run first')
 const noValidators = new Skip('the route declares neither etag nor lastModified')
@@ -162,15 +143,6 @@ function setValidators (reply: FastifyReply, { etag, lastModified }: Validators)
   const isDated = reply.statusCode !== 304 || !reply.hasHeader('etag')
   if (lastModified !== null && isDated) setIfAbsent(reply, 'last-modified', lastModified)
 }
-
-/** The validators of the current representation of a resource (RFC 9110, section 8.8), as they are sent. */
-export interface Validators {
-  etag: string | null
-  lastModified: string | null
-}
-
-/** The result of the preconditions: `fresh` is answered with 304. */
-export type CacheOutcome = 'unconditional' | 'stale' | 'fresh'
 
 /** `Cache-Control` of a response that must be private although it was declared public. */
 const FORCED_PRIVATE = 'max-age=0, must-revalidate, private'

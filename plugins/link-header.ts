@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify'
+import { headerValues, routeConfigOf, routeName } from 'fastify-hindsight/recorder'
+import { stateOf } from '../lib/state.js'
 import { addLink, serializeLink, type LinkAttributes } from '../lib/link.js'
 import { listener, Skip, notConfigured } from '../lib/listener.js'
-import { routeConfigOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-import { headerValues } from '../packages/hindsight/src/http/responses.js'
-import { routeName } from '../packages/hindsight/src/routing/route-table.js'
 
 declare module 'fastify' {
   interface FastifyRequest {

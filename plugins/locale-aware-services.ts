@@ -1,7 +1,7 @@
 import type { FastifyRequest, LocaleAwareServices } from 'fastify'
+import { afterBody } from 'fastify-hindsight/recorder'
+import { stateOf } from '../lib/state.js'
 import { listenerPair, Skip } from '../lib/listener.js'
-import { afterBody } from '../packages/hindsight/src/http/responses.js'
-import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 
 declare module 'fastify' {
   /** The application's locale-aware services: it merges its own names and types into this interface. */
@@ -9,13 +9,6 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The locale-aware services for the locale of this request. */
     services: LocaleAwareServices
-  }
-}
-
-declare module '../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** The services for a locale that is not among the enabled ones. */
-    localeServices?: object | undefined
   }
 }
 

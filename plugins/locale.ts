@@ -1,20 +1,8 @@
 import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
-import { attempt } from '../packages/hindsight/src/call.js'
+import { afterBody, attempt, notFound, recordingOf, routeConfigOf } from 'fastify-hindsight/recorder'
+import { stateOf } from '../lib/state.js'
 import { listener, Skip, notConfigured } from '../lib/listener.js'
-import { afterBody } from '../packages/hindsight/src/http/responses.js'
-import { recordingOf, routeConfigOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-import { notFound } from '../packages/hindsight/src/routing/no-match.js'
-
-declare module '../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** The locale, as a BCP 47 tag. */
-    locale?: string
-    localeSource?: 'route' | 'accept-language'
-    /** Whether `Accept-Language` was read, so that caches must distinguish it. */
-    languageRead?: boolean
-  }
-}
 
 /** Characters of `Accept-Language`: a longer one is not read. */
 const MAX_HEADER = 500

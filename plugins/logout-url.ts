@@ -12,7 +12,7 @@ declare module 'fastify' {
 
 /** Decorates requests with the URL that logs their user out. */
 export const logoutUrl = listener('kernel.request', 'logout-url', async (app) => {
-  if (app.hindsight.security === undefined) return 'not configured'
+  if (app.service.security === undefined) return 'not configured'
   const { locationOf } = await import('../lib/security/guard.js')
   const { logoutPathOf } = await import('../lib/security/login.js')
   app.decorateRequest('logoutPath', function logoutPath (this: FastifyRequest) {

@@ -1,8 +1,8 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
-import { explainNoMatch } from '../packages/hindsight/src/routing/no-match.js'
+import { explainNoMatch } from 'fastify-hindsight/recorder'
 
-/** Sets the not-found handler of `full` mode. Throws where the application has set one before. */
+/** Sets the not-found handler. Throws where the application has set one before. */
 export const notFoundHandler = fp(async function notFoundHandler (app: FastifyInstance) {
   try {
     // Only for `reply.callNotFound()`: for all other requests the router listener has thrown before.
@@ -12,8 +12,8 @@ export const notFoundHandler = fp(async function notFoundHandler (app: FastifyIn
       return reply.redirect(noMatch.redirect, 301)
     })
   } catch (cause) {
-    const message = 'lifecycle: \'full\' sets the not-found handler, and the application has set one before. ' +
-      'Remove it, set it in a plugin with a prefix, or use lifecycle: \'observe\''
+    const message = 'The service sets the not-found handler, and the application has set one before. ' +
+      'Remove it, or set it in a plugin with a prefix'
     throw new Error(message, { cause })
   }
 }, { fastify: '5.x', name: 'hindsight/not-found-handler' })

@@ -1,13 +1,12 @@
 import type { FastifyRequest } from 'fastify'
-import { badRequest } from '../packages/hindsight/src/http/http-errors.js'
+import {
+  badRequest, html, pathnameOf, recordingOf, routeConfigOf, routeName, servicesOf, targetOf
+} from 'fastify-hindsight/recorder'
+import { checkAttributes } from '../lib/check-options.js'
+import type { PaginationSettings, RoutePagination } from '../lib/options.js'
+import { stateOf, type Pagination } from '../lib/state.js'
 import { addLink } from '../lib/link.js'
-import { pathnameOf, targetOf } from '../packages/hindsight/src/http/requests.js'
 import { listener, notConfigured } from '../lib/listener.js'
-import { recordingOf, routeConfigOf, servicesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-import type { PaginationSettings, RoutePagination } from '../packages/hindsight/src/options.js'
-import { checkAttributes } from '../packages/hindsight/src/check-options.js'
-import { routeName } from '../packages/hindsight/src/routing/route-table.js'
-import { html } from '../packages/hindsight/src/view/text.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,25 +15,6 @@ declare module 'fastify' {
     /** The page among `total` items; adds `first`, `prev`, `next` and `last` to `Link`, unless `links` is false. */
     paginate (total: number, options?: { links?: boolean }): Page
   }
-}
-
-declare module '../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** The page that the query names. */
-    pagination?: Pagination | null
-  }
-}
-
-interface Pagination {
-  /** From 1. */
-  page: number
-  /** Items on a page. */
-  limit: number
-  /** Items before the page. */
-  offset: number
-  /** The field to sort by: one that the route allows, or null. */
-  sort: string | null
-  direction: 'asc' | 'desc'
 }
 
 /** Keeps the product of page and limit a safe integer. */

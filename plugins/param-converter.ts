@@ -1,17 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import { NotFoundError, ParamConversionError } from '../packages/hindsight/src/http/http-errors.js'
+import { attributesOf, NotFoundError, ParamConversionError, routeName } from 'fastify-hindsight/recorder'
+import type { RouteAttributes } from '../lib/options.js'
+import { stateOf } from '../lib/state.js'
 import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
-import { attributesOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-import type { RouteAttributes } from '../packages/hindsight/src/options.js'
 import { checkConverters, paramConversions, type ParamConversion } from '../lib/param-conversion.js'
-import { routeName } from '../packages/hindsight/src/routing/route-table.js'
-
-declare module '../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** The path parameters as they were sent, where a converter has replaced them. */
-    sentParams?: Record<string, unknown>
-  }
-}
 
 /** Converts path parameters, in the order of the route. A value that cannot be converted: 404. */
 export const paramConverter = listener('kernel.controller', 'param-converter', (app, { converters = {} }) => {

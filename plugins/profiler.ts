@@ -1,12 +1,5 @@
 import { listener, Skip } from '../lib/listener.js'
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** False: requests of this route are not profiled. */
-    profile?: boolean
-  }
-}
-
 const notProfiled = new Skip('requests of the profiler itself, of routes with `profile: false` and those that the ' +
   'options leave out are not profiled')
 

@@ -1,5 +1,5 @@
-import { framingProblem, isLast } from '../packages/hindsight/src/http/malformed.js'
-import { messageState } from '../packages/hindsight/src/http/requests.js'
+import { messageState } from 'fastify-hindsight/recorder'
+import { framingProblem, isLast } from '../lib/malformed.js'
 import { listener } from '../lib/listener.js'
 
 /** Rejects messages that are malformed: host, forwarding headers, version, end, method override or URL. */

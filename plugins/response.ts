@@ -1,15 +1,8 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { addVary, isRedirect } from '../packages/hindsight/src/http/responses.js'
+import { addVary, isRedirect, routeConfigOf } from 'fastify-hindsight/recorder'
+import { stateOf } from '../lib/state.js'
 import { listener } from '../lib/listener.js'
-import { routeConfigOf, stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-
-declare module '../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** Whether `Cache-Control` has the default for responses without one. */
-    defaultCacheControl?: boolean
-  }
-}
 
 const PRIVATE = 'no-cache, private'
 const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i

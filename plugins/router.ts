@@ -1,20 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  attributesOf, explainInsecure, explainNoMatch, type NoMatch, notFound, redirectPage, routeConfigOf, type RouteMatch, routeMatchOf
+} from 'fastify-hindsight/recorder'
+import { stateOf } from '../lib/state.js'
 import { Answer, listener, Skip } from '../lib/listener.js'
-import { attributesOf, routeConfigOf, stateOf, type RouteMatch } from '../packages/hindsight/src/lifecycle/state.js'
-import type {} from '../packages/hindsight/src/logs/log-record.js'
-import { explainInsecure, explainNoMatch, notFound, type NoMatch } from '../packages/hindsight/src/routing/no-match.js'
-import { routeMatchOf } from '../packages/hindsight/src/routing/route-table.js'
-import { redirectPage } from '../packages/hindsight/src/view/text.js'
 
 declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The route's name in logs and profiles; by default `<METHOD> <pattern>`. */
-    name?: string
-    /** True: GET and HEAD without TLS are redirected to `https:`, requests of other methods are not found. */
-    httpsOnly?: boolean
-    /** True: the route exists only for clients that may see the debug surface. */
-    debugOnly?: boolean
-  }
   interface FastifyRequest {
     /** The route that matched; null before the router listener has run, and where none did. */
     route: RouteMatch | null

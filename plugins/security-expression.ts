@@ -1,5 +1,5 @@
+import { servicesOf } from 'fastify-hindsight/recorder'
 import { listener } from '../lib/listener.js'
-import { servicesOf } from '../packages/hindsight/src/lifecycle/state.js'
 import { userOf } from '../lib/security/context.js'
 import { routeCheck, type Check } from '../lib/security/route-check.js'
 

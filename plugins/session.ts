@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isPrivate } from '../packages/hindsight/src/http/responses.js'
+import { isPrivate } from 'fastify-hindsight/recorder'
+import { stateOf } from '../lib/state.js'
 import { listenerPair, Skip, type HookResult } from '../lib/listener.js'
 import { hasSession } from '../lib/security/login-session.js'
-import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
 import { openSessions } from '../lib/session/sessions.js'
 
 const PRIVATE = 'max-age=0, must-revalidate, private'

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { routeName } from 'fastify-hindsight/recorder'
+import { stateOf } from '../lib/state.js'
 import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
-import { stateOf } from '../packages/hindsight/src/lifecycle/state.js'
-import { round } from '../packages/hindsight/src/parts/collect.js'
-import { routeName } from '../packages/hindsight/src/routing/route-table.js'
 
 type Render = (template: string, data: object) => Promise<unknown>
 
@@ -41,7 +40,7 @@ export const template = listener('kernel.controller', 'template', (
     if (name === undefined || failed || !isPlain(payload)) return payload
     const startedAt = performance.now()
     const markup = await (reply as unknown as Record<string, Render>)[decorator]?.(name, payload)
-    const duration = round(performance.now() - startedAt)
+    const duration = Math.round((performance.now() - startedAt) * 1_000) / 1_000
     recording.collect('template', { name, duration, variables: Object.keys(payload) })
     // Fastify has set the type of the object, JSON.
     reply.type('text/html; charset=utf-8').serializer(String)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { lifecycle } from '../app/lifecycle.js'
-import { HOOK_OF_STAGE, type Stage } from '../packages/hindsight/src/lifecycle/events.js'
+import { HOOK_OF_STAGE, type Stage } from '../lib/stages.js'
 import type { Outcome } from '../packages/hindsight/src/lifecycle/events.js'
 import type { Profile } from '../packages/hindsight/src/store/profile.js'
 import { build, listen, profileOf, ran, raw, type BuildOptions } from '../packages/hindsight/test/support/app.js'
@@ -35,8 +35,8 @@ t.test('each listener is registered at its place, with a hook or a reason', asyn
   const app = await build()
   t.teardown(() => app.close())
   const table = Object.entries(lifecycle).flatMap(([stage, listeners]) => listeners.map(({ listener }) => `${stage} ${listener}`))
-  t.strictSame(app.hindsight.lifecycle.slots.map(({ stage, listener }) => `${stage} ${listener}`), table)
-  for (const { stage, listener, run, reason } of app.hindsight.lifecycle.slots) {
+  t.strictSame(app.service.slots.map(({ stage, listener }) => `${stage} ${listener}`), table)
+  for (const { stage, listener, run, reason } of app.service.slots) {
     t.equal(run === null, reason !== null, `${stage} ${listener}: ${reason ?? 'has a hook'}`)
   }
 })
@@ -376,13 +376,13 @@ t.test('production runs the same order', async (t) => {
 
   for (const [mode, app] of [['debug', debug], ['production', production]] as const) {
     for (const hook of ['onRequest', 'preHandler', 'onSend'] as const) {
-      const wanted = app.hindsight.lifecycle.slots.filter(({ stage, run }) => HOOK_OF_STAGE[stage] === hook && run !== null).map(({ listener }) => listener)
+      const wanted = app.service.slots.filter(({ stage, run }) => HOOK_OF_STAGE[stage] === hook && run !== null).map(({ listener }) => listener)
       const routes = hooksOf(app, hook)
       t.ok(wanted.length === 0 || routes.length > 20, `${mode}: every route has hooks of ${hook}`)
       for (const names of routes) t.strictSame(names.filter((name) => wanted.includes(name)), wanted)
     }
-    const names = app.hindsight.lifecycle.slots.map(({ stage, listener }) => `${stage} ${listener}`)
-    t.strictSame(names, debug.hindsight.lifecycle.slots.map(({ stage, listener }) => `${stage} ${listener}`), `${mode}: all in their order`)
+    const names = app.service.slots.map(({ stage, listener }) => `${stage} ${listener}`)
+    t.strictSame(names, debug.service.slots.map(({ stage, listener }) => `${stage} ${listener}`), `${mode}: all in their order`)
   }
 
   const DEBUG_ONLY = new Set(['x-debug-token', 'x-debug-token-link', 'x-debug-exception', 'x-debug-exception-file', 'x-robots-tag'])

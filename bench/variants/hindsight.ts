@@ -1,9 +1,10 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { service } from '../../app/service.js'
 import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { observe } from '../../packages/hindsight/src/queries.js'
 import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
-import { boundConnections, serverOptions } from '../../packages/hindsight/src/server-options.js'
+import { boundConnections, serverOptions } from '../../lib/server-options.js'
 import { hello, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
 
 const FEATURES = { debug: false, cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
@@ -17,7 +18,7 @@ function bounded (): FastifyInstance {
 
 async function withHindsight (options: HindsightOptions): Promise<FastifyInstance> {
   const app = bounded()
-  await app.register(hindsight, { lifecycle: 'full', ...FEATURES, ...options })
+  await app.register(service, { ...FEATURES, ...options })
   return app
 }
 

@@ -15,7 +15,7 @@ const here = dirname(fileURLToPath(import.meta.url))
 const FLAGS = ['--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync']
 
 const app = Fastify({ ...options, logger: { level: 'silent' } })
-await app.register(application, { hindsight: { debug: true, editor: 'vscode', profiler: { storage: 'memory' }, session: { secret: 'only-for-the-pictures-of-the-docs' } }, routesDir: join(here, 'none') })
+await app.register(application, { service: { debug: true, editor: 'vscode', profiler: { storage: 'memory' }, session: { secret: 'only-for-the-pictures-of-the-docs' } }, routesDir: join(here, 'none') })
 await app.register((await import('./orders.js')).default)
 await app.listen({ port: 0 })
 const origin = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import ts from 'typescript'
 import { lifecycle } from '../../app/lifecycle.js'
-import { HOOK_OF_STAGE, type Stage } from '../../packages/hindsight/src/lifecycle/events.js'
+import { HOOK_OF_STAGE, type Stage } from '../../lib/stages.js'
 
 /** The page of the listeners, as Markdown: their order is that of `app/lifecycle.ts`. */
 export function eventsPage (): string {

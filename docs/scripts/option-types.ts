@@ -1,35 +1,52 @@
+import { LIFECYCLE_OPTIONS, PROCESS_OPTIONS, ROUTE_ATTRIBUTES, SERVER_OPTIONS } from '../../lib/check-options.js'
 import {
-  OPTIONS, PROCESS_OPTIONS, ROUTE_ATTRIBUTES, SERVER_OPTIONS, type OptionSchema, type OptionSchemas
+  OPTIONS, ROUTE_OPTIONS, type OptionSchema, type OptionSchemas
 } from '../../packages/hindsight/src/check-options.js'
 
 /** The interfaces that options contain, and that applications implement. */
 const IMPORTS = `
-import type { FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyRequest } from 'fastify'
-import type { RateLimiterAbstract } from 'rate-limiter-flexible'
-import type { Duration } from './duration.js'
-import type { Link } from '../../../lib/link.js'
 import type { Collector } from './parts/part.js'
 import type { ProfileStorage } from './store/storage.js'
-import type { IsGrantedAttribute, ParamAttribute, Validator } from '../../../lib/attributes.js'
-import type { OwnConverters } from '../../../lib/param-conversion.js'
-import type { Voter } from '../../../lib/security/voters.js'
-import type { Authenticated, Authenticator } from '../../../lib/security/authenticators.js'
-import type { PasswordHasher, UserProvider } from '../../../lib/security/users.js'
-import type { SessionStore } from '../../../lib/session/session-store.js'
+`
+const SERVICE_IMPORTS = `
+import type { FastifyCorsOptions } from '@fastify/cors'
+import type { FastifyRequest } from 'fastify'
+import type { HindsightOptions } from 'fastify-hindsight'
+import type { Duration, QuerySettings } from 'fastify-hindsight/recorder'
+import type { RateLimiterAbstract } from 'rate-limiter-flexible'
+import type { Link } from './link.js'
+import type { IsGrantedAttribute, ParamAttribute, Validator } from './attributes.js'
+import type { OwnConverters } from './param-conversion.js'
+import type { Voter } from './security/voters.js'
+import type { Authenticated, Authenticator } from './security/authenticators.js'
+import type { PasswordHasher, UserProvider } from './security/users.js'
+import type { SessionStore } from './session/session-store.js'
 `
 const WIDTH = 120
 
-/** The module of the options' types, as TypeScript. */
+/** The module of the types of the package's options, as TypeScript. */
 export function optionTypes (): string {
   return [
     `${IMPORTS.trim()}\n`,
     interfaceOf('HindsightOptions', { description: 'The options of the plugin', properties: OPTIONS }),
     ...nestedInterfaces(OPTIONS),
+    ...nestedInterfaces(ROUTE_OPTIONS)
+  ].join('\n')
+}
+
+/** The module of the types of the service's options, as TypeScript. */
+export function serviceOptionTypes (): string {
+  return [
+    `${SERVICE_IMPORTS.trim()}\n`,
+    interfaceOf('ServiceOptions extends HindsightOptions', {
+      description: 'The options of the service', properties: LIFECYCLE_OPTIONS
+    }),
+    ...nestedInterfaces(LIFECYCLE_OPTIONS),
     interfaceOf('RouteAttributes', {
       description: 'What a route may declare in its `config` for the listeners', properties: ROUTE_ATTRIBUTES
     }),
-    ...nestedInterfaces(ROUTE_ATTRIBUTES),
+    ...nestedInterfaces(without(ROUTE_ATTRIBUTES, ROUTE_OPTIONS)),
     interfaceOf('ServerSettings', {
       description: 'Limits of connections and requests, and how messages are read; times in milliseconds, 0 for none',
       properties: SERVER_OPTIONS,
@@ -41,6 +58,10 @@ export function optionTypes (): string {
       required: Object.keys(PROCESS_OPTIONS)
     })
   ].join('\n')
+}
+
+function without (schemas: OptionSchemas, others: OptionSchemas): OptionSchemas {
+  return Object.fromEntries(Object.entries(schemas).filter(([name]) => !(name in others)))
 }
 
 function nestedInterfaces (schemas: OptionSchemas): string[] {

@@ -1,19 +1,30 @@
-import { OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchema, type OptionSchemas } from '../../packages/hindsight/src/check-options.js'
+import { LIFECYCLE_OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, SERVICE_OPTIONS } from '../../lib/check-options.js'
+import { OPTIONS, type OptionSchema, type OptionSchemas } from '../../packages/hindsight/src/check-options.js'
 
 /** The page of all options, as Markdown. */
 export function optionsPage (): string {
   return `# Options
 
-The options of the plugin: \`app.register(hindsight, { … })\`. In the service they are in \`hindsight\`
-of \`app/app.ts\`, and \`npm start\` reads those with a variable from the
-[environment](environment.md). The limits of the server are on that page, too.
+The options of the plugin, \`app.register(hindsight, { … })\`, and of the service, which are set in
+\`app/config.ts\`. The service reads those with a variable from the [environment](environment.md). The
+limits of its server are on that page, too.
 
 An unknown option, or an invalid value, stops the start with an error that names the option.
 Durations without a unit are in milliseconds.
 
+## The plugin
+
+The service has these options, too.
+
 | option, and its variable | type | default | what it does |
 |---|---|---|---|
 ${rows(OPTIONS).join('\n')}
+
+## The service
+
+| option, and its variable | type | default | what it does |
+|---|---|---|---|
+${rows(LIFECYCLE_OPTIONS).join('\n')}
 `
 }
 
@@ -31,11 +42,11 @@ application](../how-to/existing-application.md#the-preload) has the variables of
 |---|---|---|
 ${variables(PROCESS_OPTIONS).join('\n')}
 
-## Options of the plugin
+## Options
 
 | variable | option | default | what it does |
 |---|---|---|---|
-${variables(OPTIONS, true).join('\n')}
+${variables(SERVICE_OPTIONS, true).join('\n')}
 
 ## Limits of the server
 

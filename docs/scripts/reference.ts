@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { apiPage } from './api.js'
 import { commandsPage } from './commands.js'
 import { eventsPage } from './lifecycle.js'
-import { optionTypes } from './option-types.js'
+import { optionTypes, serviceOptionTypes } from './option-types.js'
 import { environmentPage, optionsPage } from './options.js'
 import { profilePage } from './profile.js'
 import { routesPage } from './routes.js'
@@ -19,6 +19,7 @@ export const GENERATED: Readonly<Record<string, () => string | Promise<string>>>
   'docs/reference/options.md': optionsPage,
   'docs/reference/profile.md': profilePage,
   'docs/reference/routes.md': routesPage,
+  'lib/options.ts': serviceOptionTypes,
   'packages/hindsight/src/options.ts': optionTypes
 }
 

@@ -1,4 +1,5 @@
 import Fastify, { type FastifyInstance } from 'fastify'
+import { service } from '../../app/service.js'
 import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 
 /** What each route answers, by its name. */
@@ -42,7 +43,7 @@ export async function routesPage (): Promise<string> {
     const shown = methods.length > 3 ? 'all' : methods.join(', ')
     rows.push(`| ${shown} | \`${url.replaceAll('\\\\', '\\').replaceAll('|', '\\|')}\` | ${description} |`)
   })
-  await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' } })
+  await app.register(service, { debug: true, profiler: { storage: 'memory' } })
   await app.ready()
   await app.close()
   return `# HTTP routes

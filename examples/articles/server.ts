@@ -7,12 +7,13 @@ import articles from './app.js'
 
 /** The process that `npm run example` runs. */
 async function start (): Promise<void> {
-  const { host, port, logLevel, options: hindsight } = readEnvironment()
+  const { host, port, logLevel, options: service } = readEnvironment()
   const { DATA_DIR } = process.env
-  const trustProxy = hindsight.trustedProxies?.length ? hindsight.trustedProxies : false
+  const { trustedProxies = [] } = service
+  const trustProxy = trustedProxies.length > 0 ? trustedProxies : false
   const app = Fastify({ ...options, logger: { level: logLevel }, trustProxy })
   try {
-    await app.register(articles, { hindsight, directory: DATA_DIR ? join(DATA_DIR, 'articles') : undefined })
+    await app.register(articles, { service, directory: DATA_DIR ? join(DATA_DIR, 'articles') : undefined })
     await app.listen({ host, port })
   } catch (error) {
     await app.close()

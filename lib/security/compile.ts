@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { stateOf } from '../../packages/hindsight/src/lifecycle/state.js'
-import type { SecuritySettings } from '../../packages/hindsight/src/options.js'
+import type { SecuritySettings } from '../options.js'
+import { stateOf } from '../state.js'
 import { SecurityContext } from './context.js'
 import { checkFirewalls, compileFirewall, compileRule, type CompiledRule, type Firewall } from './firewall.js'
 import { routerPaths } from './paths.js'
@@ -8,13 +8,6 @@ import { argon2, compileProvider, roleResolver } from './users.js'
 
 /** The security of an application, which its listeners share. */
 export type Security = Awaited<ReturnType<typeof compileSecurity>>
-
-declare module '../../packages/hindsight/src/lifecycle/state.js' {
-  interface Services {
-    /** Undefined without the option `security`. */
-    readonly security?: Security
-  }
-}
 
 /** Compiles the option `security`, whose types were checked before; rejects with an error that names the setting. */
 export async function compileSecurity (app: FastifyInstance, settings: SecuritySettings) {

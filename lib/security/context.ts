@@ -1,18 +1,9 @@
 import type { FastifyRequest } from 'fastify'
-import type { Decision } from '../../packages/hindsight/src/errors/refusal.js'
-import { stateOf } from '../../packages/hindsight/src/lifecycle/state.js'
+import { stateOf } from '../state.js'
+import type { Decision } from './refusal.js'
 import type { CompiledRule, Firewall } from './firewall.js'
 import { userFrom, type StoredUser, type User } from './users.js'
 import { decide, type Voter } from './voters.js'
-
-declare module '../../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** The user of the request and how it was recognized; undefined before the firewall and after the response. */
-    security?: SecurityContext | undefined
-    /** Whether a user was recognized by credentials of any kind: the response is for this client alone. */
-    credentialsUsed?: boolean
-  }
-}
 
 /** The settings that decide about the rights of a user. */
 interface Policy {

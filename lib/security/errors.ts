@@ -1,4 +1,4 @@
-import { httpError } from '../../packages/hindsight/src/http/http-errors.js'
+import { httpError } from 'fastify-hindsight/recorder'
 
 /** The credentials are missing or invalid (RFC 9110, section 15.5.2). */
 export class AuthenticationError extends httpError('AuthenticationError', 'HINDSIGHT_AUTHENTICATION', 401) {

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { addressRanges } from '../../packages/hindsight/src/http/origin.js'
-import { servicesOf } from '../../packages/hindsight/src/lifecycle/state.js'
-import type { AccessRule, FirewallSettings, LoginSettings, LogoutSettings } from '../../packages/hindsight/src/options.js'
+import { addressRanges, servicesOf } from 'fastify-hindsight/recorder'
+import type { AccessRule, FirewallSettings, LoginSettings, LogoutSettings } from '../options.js'
 import { basicAuthenticator, bearerAuthenticator } from './authenticators.js'
 import { credentialsCheck } from './credentials.js'
 import type { Paths } from './paths.js'
@@ -38,7 +37,7 @@ export async function compileFirewall (
   const { custom = [], basic = false, bearer = false } = authenticators
   const login = loginOf(authenticators.login)
   const logout = logoutOf(settings.logout)
-  if ((login ?? logout) !== null && app.hindsight.sessionCookie === undefined) {
+  if ((login ?? logout) !== null && app.service.sessionCookie === undefined) {
     throw new Error(`${where}: its ${login === null ? 'logout' : 'login'} needs the option session, which is not set`)
   }
   const byPassword = basic !== false || login !== null

@@ -1,11 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { denialText } from '../../packages/hindsight/src/errors/refusal.js'
-import { isRetrieval, namesHtml, preferredType } from '../../packages/hindsight/src/http/requests.js'
-import { absoluteUrl } from '../../packages/hindsight/src/http/origin.js'
-import { addVary } from '../../packages/hindsight/src/http/responses.js'
+import {
+  absoluteUrl, addVary, isRetrieval, namesHtml, preferredType, redirectPage, servicesOf
+} from 'fastify-hindsight/recorder'
+import { stateOf } from '../state.js'
+import { denialText } from './refusal.js'
 import { Answer } from '../listener.js'
-import { servicesOf, stateOf } from '../../packages/hindsight/src/lifecycle/state.js'
-import { redirectPage } from '../../packages/hindsight/src/view/text.js'
 import type { Authenticator } from './authenticators.js'
 import type { CompiledRule, Firewall } from './firewall.js'
 import { userOf, type SecurityContext } from './context.js'

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import type { FastifyRequest } from 'fastify'
-import { servicesOf, stateOf } from '../../packages/hindsight/src/lifecycle/state.js'
+import { servicesOf } from 'fastify-hindsight/recorder'
+import { serviceOf, stateOf } from '../state.js'
 import type { Firewall } from './firewall.js'
 import { InvalidCsrfTokenError } from './errors.js'
 import type { StoredUser } from './users.js'
@@ -16,13 +17,6 @@ export interface SessionLogin {
   failure?: string
 }
 
-declare module '../../packages/hindsight/src/lifecycle/state.js' {
-  interface Services {
-    /** The name of the cookie of the session; undefined without the option `session`. */
-    readonly sessionCookie?: string
-  }
-}
-
 /** The cookies of a request, by whichever plugin they were parsed. */
 export function cookiesOf (request: FastifyRequest): Readonly<Record<string, string | undefined>> {
   return (request as { cookies?: Record<string, string> }).cookies ?? {}
@@ -30,7 +24,7 @@ export function cookiesOf (request: FastifyRequest): Readonly<Record<string, str
 
 /** Whether a request has the session cookie. */
 export function hasSession (request: FastifyRequest): boolean {
-  const { sessionCookie } = servicesOf(request)
+  const { sessionCookie } = serviceOf(request)
   return sessionCookie !== undefined && cookiesOf(request)[sessionCookie] !== undefined
 }
 

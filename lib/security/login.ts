@@ -1,7 +1,6 @@
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { ownHook } from '../../packages/hindsight/src/lifecycle/hooks.js'
-import { servicesOf } from '../../packages/hindsight/src/lifecycle/state.js'
+import { internalHook, servicesOf } from 'fastify-hindsight/recorder'
 import type { Firewall } from './firewall.js'
 import { securityContextOf } from './context.js'
 import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'
@@ -10,6 +9,7 @@ import {
   checkCsrfToken, csrfToken, hasSession, readLogin, renewSession, stampOf, updateLogin
 } from './login-session.js'
 import type { Security } from './compile.js'
+import { serviceOf } from '../state.js'
 
 const CSRF_FIELD = '_csrf_token'
 const BODY_LIMIT = 16 * 1024
@@ -24,7 +24,7 @@ export async function loginRoutes (app: FastifyInstance, security: Security): Pr
     if (scope.hasContentTypeParser(form)) scope.removeContentTypeParser(form)
     await scope.register(formbody, { bodyLimit: BODY_LIMIT })
     // Looked up for each error: the application sets its handler later.
-    const errorHandler = ownHook<FastifyInstance['errorHandler']>((error, request, reply) =>
+    const errorHandler = internalHook<FastifyInstance['errorHandler']>((error, request, reply) =>
       app.errorHandler(error, request, reply))
     for (const firewall of security.firewalls) {
       const { name, login, logout } = firewall
@@ -81,7 +81,7 @@ async function logOut (
   if (hasSession(request)) {
     const { cookie: { path = '/', domain } } = request.session
     await request.session.destroy()
-    reply.clearCookie(servicesOf(request).sessionCookie ?? '', { path, ...(domain !== undefined && { domain }) })
+    reply.clearCookie(serviceOf(request).sessionCookie ?? '', { path, ...(domain !== undefined && { domain }) })
   }
   request.log.info({ channel: 'security' }, 'User logged out.')
   return await reply.redirect(locationOf(request, logout.target), 302)

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { percentDecoded } from '../../packages/hindsight/src/http/requests.js'
-import { routerOptionsOf } from '../../packages/hindsight/src/routing/route-table.js'
+import { percentDecoded, routerOptionsOf } from 'fastify-hindsight/recorder'
 
 /** A path and all below it (`/admin` is not `/administration`), or an expression that the path must match. */
 type PathPattern = string | RegExp

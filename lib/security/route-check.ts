@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { type RouteConfig, routeConfigOf } from 'fastify-hindsight/recorder'
+import { stateOf } from '../state.js'
 import { Skip, type Answer, type RequestHook, notConfigured } from '../listener.js'
-import { routeConfigOf, stateOf, type RouteConfig } from '../../packages/hindsight/src/lifecycle/state.js'
 import type { SecurityContext } from './context.js'
 
 /** The compiled check of a route: whether a request may reach the handler. */
@@ -14,7 +15,7 @@ const errorPass = new Skip('not in an error pass')
 export async function routeCheck<Name extends 'security' | 'isGranted'> (
   app: FastifyInstance, name: Name, load: () => Compile<Name> | Promise<Compile<Name>>
 ): Promise<RequestHook | string> {
-  const { security } = app.hindsight
+  const { security } = app.service
   const compile = security === undefined ? null : await load()
   const checks = new Map<unknown, Check>()
   app.addHook('onRoute', function compileRouteCheck ({ method, url, config }) {

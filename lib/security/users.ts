@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { require } from '../../packages/hindsight/src/require.js'
+import { createRequire } from 'node:module'
 
 /** The user who sent a request. */
 export interface User {
@@ -64,6 +64,7 @@ export interface PasswordHasher {
 }
 
 // The native library is loaded at its first use.
+const require = createRequire(import.meta.url)
 const library = () => require('@node-rs/argon2') as typeof import('@node-rs/argon2')
 
 /** Resolves to the hash of a password for a provider of users: Argon2id in the PHC string format, `$argon2id$…`. */

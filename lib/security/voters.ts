@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import type { Decision } from '../../packages/hindsight/src/errors/refusal.js'
+import type { Decision } from './refusal.js'
 import type { User } from './users.js'
 
 /** The data that a voter receives. */

@@ -1,5 +1,5 @@
 import { LruMap } from 'toad-cache'
-import { httpError } from '../../packages/hindsight/src/http/http-errors.js'
+import { httpError } from 'fastify-hindsight/recorder'
 
 // The interface of @fastify/session: its types would declare `request.session` wherever those of options are imported.
 /** A session store of @fastify/session or express-session. */

@@ -2,22 +2,11 @@ import { promisify } from 'node:util'
 import fastifyCookie from '@fastify/cookie'
 import fastifySession from '@fastify/session'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { SessionSettings } from '../options.js'
+import { stateOf } from '../state.js'
 import { collectHooks, runHooks } from '../hosting.js'
-import { stateOf } from '../../packages/hindsight/src/lifecycle/state.js'
-import type { SessionSettings } from '../../packages/hindsight/src/options.js'
 import { cookiesOf } from '../security/login-session.js'
 import { guardedStore, MemorySessionStore } from './session-store.js'
-
-declare module '../../packages/hindsight/src/lifecycle/state.js' {
-  interface RequestState {
-    /** The session; null after it was destroyed. */
-    session?: object | null | undefined
-    /** Whether the response depends on the session. */
-    sessionUsed?: boolean | undefined
-    /** Why the session of the request could not be read. */
-    sessionError?: unknown
-  }
-}
 
 /** Registers @fastify/cookie and @fastify/session, whose hooks the listeners run. Throws for an invalid setting. */
 export async function openSessions (app: FastifyInstance, settings: SessionSettings) {
@@ -31,7 +20,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   const guarded = ownStore && guardedStore(ownStore)
   const store = guarded ?? new MemorySessionStore()
   const readSession = promisify(store.get.bind(store))
-  if (guarded !== undefined) app.hindsight.readinessChecks.push(() => readSession('hindsight-probe'))
+  if (guarded !== undefined) app.service.readinessChecks.push(() => readSession('hindsight-probe'))
   app.decorateRequest('session', {
     getter (this: FastifyRequest) { return use(this) as FastifyRequest['session'] },
     setter (this: FastifyRequest, session: object | null) { stateOf(this).session = session }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
-import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import type { ServiceOptions } from '../../lib/options.js'
 import { build, raw, listen, refusal } from '../../packages/hindsight/test/support/app.js'
 import { endLimits } from '../../packages/hindsight/test/support/timers.js'
 
@@ -19,7 +19,7 @@ t.test('the health routes exist only when the option is set', async (t) => {
 t.test('health routes need no login and no host, set no cookie, and leave no profile and no log line', async (t) => {
   const lines: string[] = []
   const server: FastifyServerOptions = { logger: { level: 'info', stream: { write: (line: string) => { lines.push(line) } } } }
-  const options: HindsightOptions = {
+  const options: ServiceOptions = {
     health: true,
     trustedHosts: ['example.com'],
     security: {

@@ -24,7 +24,7 @@ t.test('listeners without configuration are skipped, with the reason', async t =
     const found = events.filter(event => event.stage === stage && event.listener === listener)
     t.match(found, [{ outcome: 'skipped', reason: 'not configured', pass: 'main' }], `${stage} ${listener}`)
     t.equal(found.length, 1)
-    const slot = app.hindsight.lifecycle.slots.find(slot => slot.stage === stage && slot.listener === listener)
+    const slot = app.service.slots.find(slot => slot.stage === stage && slot.listener === listener)
     if (!BY_ROUTE.has(listener)) t.equal(slot?.run, null, `${stage} ${listener} costs nothing`)
   }
 })
@@ -32,6 +32,6 @@ t.test('listeners without configuration are skipped, with the reason', async t =
 t.test('outside debug mode no listener that records is active', async t => {
   const app = await build(t, { debug: false }, app => app.get('/', () => 'x'))
   t.equal((await app.inject('/')).statusCode, 200)
-  const idle = app.hindsight.lifecycle.slots.filter(({ run }) => run === null).map(({ listener }) => listener)
+  const idle = app.service.slots.filter(({ run }) => run === null).map(({ listener }) => listener)
   for (const listener of ['debug-handlers', 'profiler', 'debug-toolbar', 'router-data-collector', 'error']) t.ok(idle.includes(listener), listener)
 })

@@ -6,9 +6,10 @@ const ARTICLE = `import { Article } from '${join(import.meta.dirname, 'article.j
 `
 const START = `import Fastify, { type FastifyPluginAsync, type FastifyRequest } from 'fastify'
 import { hindsight } from 'fastify-hindsight/full'
+import { service } from '../../app/service.js'
 export const app = Fastify({ pluginTimeout: 60_000 })
 `
-const REGISTERED = `${START}await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' } })
+const REGISTERED = `${START}await app.register(service, { debug: true, profiler: { storage: 'memory' } })
 `
 
 /** An import of another file of the same page. */

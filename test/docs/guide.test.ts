@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import t, { type Test } from 'tap'
+import { service } from '../../app/service.js'
 import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { listenersOf } from '../../packages/hindsight/src/check-options.js'
-import { preloadOptions } from '../../app/environment.js'
+import { readPackageOptions as preloadOptions } from '../../packages/hindsight/src/environment.js'
 import { testdir } from '../../packages/hindsight/test/support/folder.js'
 import { environmentNames } from '../../packages/hindsight/test/support/environment-names.js'
-import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import type { ServiceOptions } from '../../lib/options.js'
 import type { Listener } from '../../lib/listener.js'
 import type { ListenerEvent } from '../../packages/hindsight/src/lifecycle/events.js'
 import type { Profile } from '../../packages/hindsight/src/store/profile.js'
@@ -128,9 +129,9 @@ t.test('the preload reads the listed variables, and enables no listener', async 
   t.same([...listenersOf(preloadOptions({ ...values, TRUSTED_HOSTS: 'shop.example' }))], [])
 })
 
-async function register (t: Test, declare: (app: FastifyInstance) => unknown, options: HindsightOptions = {}): Promise<FastifyInstance> {
+async function register (t: Test, declare: (app: FastifyInstance) => unknown, options: ServiceOptions = {}): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000 })
-  await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, ...options })
+  await app.register(service, { debug: true, profiler: { storage: 'memory' }, ...options })
   await declare(app)
   t.teardown(() => app.close())
   return app
@@ -143,7 +144,7 @@ const SET = {
   'x-content-type-options': { leave: ['content-type'] },
   'x-xss-protection': { xssProtection: false },
   'cache-control': { leave: ['response'] }
-} satisfies Record<string, HindsightOptions>
+} satisfies Record<string, ServiceOptions>
 
 t.test('the listed headers are set, options remove them, and routes can set their own', async (t) => {
   const declare = (app: FastifyInstance): void => {

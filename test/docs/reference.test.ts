@@ -5,7 +5,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { OPTIONS } from '../../packages/hindsight/src/check-options.js'
-import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import type { ServiceOptions } from '../../lib/options.js'
 import { environmentPage, optionsPage } from '../../docs/scripts/options.js'
 import { committed, GENERATED, generated } from '../../docs/scripts/reference.js'
 import { PROFILE_SCHEMA } from '../../docs/scripts/profile.js'
@@ -48,7 +48,7 @@ t.test('the JSON Schema of profiles validates real profiles', async (t) => {
   }
 })
 
-async function application (t: Test, options: HindsightOptions): Promise<FastifyInstance> {
+async function application (t: Test, options: ServiceOptions): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000, logger: { level: 'info', stream: { write: () => {} } } }) as unknown as FastifyInstance
   t.teardown(() => app.close())
   await app.register(hindsight, { debug: true, profiler: { storage: 'memory' }, ...options })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import Fastify, { type FastifyInstance } from 'fastify'
-import { hindsight } from '../../packages/hindsight/src/index.js'
+import { service } from '../../app/service.js'
 import { withFewMembers } from '../../lib/log-error.js'
 import { SECRET } from '../../packages/hindsight/test/support/app.js'
 
@@ -12,7 +12,7 @@ t.test('full: the line of an AggregateError has its first members, whose stacks 
   const lines: Line[] = []
   const app = Fastify({ pluginTimeout: 60_000, logger: { stream: { write: (line: string) => { lines.push(JSON.parse(line) as Line) } } } })
   const guest = app as unknown as FastifyInstance
-  await guest.register(hindsight, { debug: true, lifecycle: 'full', profiler: { storage: 'memory' }, session: { secret: SECRET } })
+  await guest.register(service, { debug: true, profiler: { storage: 'memory' }, session: { secret: SECRET } })
   const read = new Set<number>()
   guest.get('/', async () => {
     const members = many(1_000).map((error, i) => Object.defineProperty(error, 'stack', { get () { read.add(i); return 'x' } }))

@@ -1,9 +1,9 @@
 import t from 'tap'
 import { build, eventOf, profileOf, refusal } from '../../packages/hindsight/test/support/app.js'
-import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import type { ServiceOptions } from '../../lib/options.js'
 
 t.test('rules by path decide which origins may frame a page', async t => {
-  const rules: HindsightOptions = {
+  const rules: ServiceOptions = {
     clickjacking: [
       { path: '/embed', frameOptions: false },
       { path: /^\/admin\b/, frameOptions: 'DENY' },
@@ -18,8 +18,8 @@ t.test('rules by path decide which origins may frame a page', async t => {
     ['by expression', rules, '/admin/x', 'DENY'],
     ['the rest', rules, '/x', 'SAMEORIGIN'],
     ['the query is no path', rules, '/x?/embed', 'SAMEORIGIN'],
-    ['no rule matches', { clickjacking: [{ path: '/embed', frameOptions: false }] } as HindsightOptions, '/x', 'DENY'],
-    ['a rule for everything', { clickjacking: [{ frameOptions: 'SAMEORIGIN' }] } as HindsightOptions, '/x', 'SAMEORIGIN']
+    ['no rule matches', { clickjacking: [{ path: '/embed', frameOptions: false }] } as ServiceOptions, '/x', 'DENY'],
+    ['a rule for everything', { clickjacking: [{ frameOptions: 'SAMEORIGIN' }] } as ServiceOptions, '/x', 'SAMEORIGIN']
   ] as const) {
     const app = await build(t, options, app => {
       for (const path of ['/x', '/embed/x', '/admin/x']) app.get(path, () => 'x')

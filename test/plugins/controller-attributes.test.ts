@@ -1,7 +1,7 @@
 import t from 'tap'
 import Fastify from 'fastify'
-import { hindsight } from '../../packages/hindsight/src/hindsight.js'
-import type { RouteAttributes } from '../../packages/hindsight/src/options.js'
+import { service } from '../../app/service.js'
+import type { RouteAttributes } from '../../lib/options.js'
 import { build, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 /** What JavaScript users may write, and what the start says to it. */
@@ -72,8 +72,7 @@ const valid: Array<Record<string, unknown>> = [
 async function declared (config: Record<string, unknown>, pattern = '/x'): Promise<string> {
   const app = Fastify()
   try {
-    await app.register(hindsight, {
-      lifecycle: 'full',
+    await app.register(service, {
       session: false,
       security: { firewalls: [{ name: 'main', authenticators: { basic: true }, provider: 'none' }], providers: { none: async () => null } }
     })
@@ -105,7 +104,7 @@ t.test('valid attributes are accepted', async (t) => {
 t.test('an invalid attribute in a route of a plugin stops the start, too', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
-  await app.register(hindsight, { lifecycle: 'full', session: false })
+  await app.register(service, { session: false })
   app.register(async (scope) => { scope.post('/x', { config: { template: 3 } as unknown as RouteAttributes }, async () => 'fine') }, { prefix: '/scope' })
   await t.rejects(Promise.resolve(app.ready()), { message: 'Route "POST /scope/x": Option "config.template" must be the name of a template, not a number' })
 })

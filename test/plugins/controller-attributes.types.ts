@@ -1,7 +1,7 @@
 /** Attributes that compile, and attributes that must not: `npm run lint` compiles this file, no test runs it. */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type {} from '../../app/full-mode.js'
-import type { RouteAttributes } from '../../packages/hindsight/src/options.js'
+import type {} from '../../app/service.js'
+import type { RouteAttributes } from '../../lib/options.js'
 import type { ConvertedParams } from '../../lib/attributes.js'
 
 const handler = async (): Promise<object> => ({})

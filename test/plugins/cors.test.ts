@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { CorsRule } from '../../packages/hindsight/src/options.js'
+import type { CorsRule } from '../../lib/options.js'
 import { build, eventOf, listen, profileOf, rawText as raw, headerOf, statusOf } from '../../packages/hindsight/test/support/app.js'
 import type { FastifyInstance } from 'fastify'
 

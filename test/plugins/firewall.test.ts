@@ -2,7 +2,8 @@ import { connect } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { SecuritySettings } from '../../packages/hindsight/src/options.js'
+import { service } from '../../app/service.js'
+import type { SecuritySettings } from '../../lib/options.js'
 import { AuthenticationError } from '../../lib/security/errors.js'
 import { basic, build, HTML, profileOf, recordOf, refusal, TOKEN, users } from '../lib/security/support.js'
 
@@ -130,8 +131,7 @@ t.test('a router that ignores case and slashes does not bypass a rule', async t 
   const { hindsight } = await import('../../packages/hindsight/src/hindsight.js')
   const app = Fastify(lax)
   t.teardown(() => app.close())
-  await app.register(hindsight, {
-    lifecycle: 'full',
+  await app.register(service, {
     debug: false,
     session: false,
     security: { ...settings, accessControl: [{ path: '/Admin', roles: 'ROLE_ADMIN' }, { path: /^\/files\/secret/, roles: 'ROLE_ADMIN' }] }
@@ -520,7 +520,7 @@ t.test('a second decorator `request.user` stops the start', async t => {
   const app = Fastify()
   t.teardown(() => app.close().catch(() => {}))
   app.decorateRequest('user', null as never)
-  await t.rejects(async () => { await app.register(hindsight, { lifecycle: 'full', session: false, security: { firewalls: [] } }) }, {
+  await t.rejects(async () => { await app.register(service, { session: false, security: { firewalls: [] } }) }, {
     message: "The decorator 'user' has already been added!"
   })
   const plain = await build(t, undefined, app => app.get('/', request => String('user' in request)))

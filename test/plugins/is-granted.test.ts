@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { SecuritySettings } from '../../packages/hindsight/src/options.js'
+import type { SecuritySettings } from '../../lib/options.js'
 import type { Voter } from '../../lib/security/voters.js'
-import type { RouteAttributes } from '../../packages/hindsight/src/options.js'
+import type { RouteAttributes } from '../../lib/options.js'
 import { basic, build, HTML, profileOf, recordOf, refusal, users } from '../lib/security/support.js'
 
 type IsGranted = NonNullable<RouteAttributes['isGranted']>

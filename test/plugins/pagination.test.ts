@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { JSDOM } from 'jsdom'
 import LinkHeader from 'http-link-header'
 import type { FastifyInstance } from 'fastify'
-import type { PaginationSettings, RoutePagination } from '../../packages/hindsight/src/options.js'
+import type { PaginationSettings, RoutePagination } from '../../lib/options.js'
 
 import { build, listen, profileOf, raw } from '../../packages/hindsight/test/support/app.js'
 

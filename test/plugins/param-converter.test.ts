@@ -1,8 +1,9 @@
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { service } from '../../app/service.js'
 import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { NotFoundError } from '../../packages/hindsight/src/http/http-errors.js'
-import type { RouteAttributes } from '../../packages/hindsight/src/options.js'
+import type { RouteAttributes } from '../../lib/options.js'
 import type { ConvertedParams } from '../../lib/attributes.js'
 import type { OwnConverters } from '../../lib/param-conversion.js'
 import { build, listen, profileOf } from '../../packages/hindsight/test/support/app.js'
@@ -200,12 +201,12 @@ t.test('an invalid converter stops the start', async (t) => {
   for (const [pattern, params, message] of cases) {
     const app = Fastify()
     t.teardown(() => app.close())
-    await app.register(hindsight, { lifecycle: 'full', session: false, converters: { article: () => null } as OwnConverters })
+    await app.register(service, { session: false, converters: { article: () => null } as OwnConverters })
     t.throws(() => app.get(pattern, { config: { params } as RouteAttributes }, async () => 'fine'), { message }, `${pattern} ${JSON.stringify(params)}`)
   }
   const app = Fastify()
   t.teardown(() => app.close())
-  await app.register(hindsight, { lifecycle: 'full', session: false })
+  await app.register(service, { session: false })
   app.get('/:hour(^\\d{2})h:minute(^\\d{2})m', { config: { params: { hour: 'int', minute: 'int' } } }, async ({ params }) => params)
   t.strictSame((await app.inject('/09h30m')).json(), { hour: 9, minute: 30 })
 
@@ -215,7 +216,7 @@ t.test('an invalid converter stops the start', async (t) => {
     const other = Fastify()
     t.teardown(() => other.close())
     await t.rejects(
-      Promise.resolve(other.register(hindsight, { lifecycle: 'full', session: false, converters: converters as unknown as OwnConverters })), { message }
+      Promise.resolve(other.register(service, { session: false, converters: converters as unknown as OwnConverters })), { message }
     )
   }
 })

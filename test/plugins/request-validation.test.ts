@@ -1,8 +1,8 @@
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import t from 'tap'
 import { readServerOptions } from '../../app/environment.js'
-import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
-import { messageOptions } from '../../packages/hindsight/src/http/malformed.js'
+import type { ServiceOptions } from '../../lib/options.js'
+import { validatedMessages } from '../../lib/malformed.js'
 import { build, eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, refusal, statusOf } from '../../packages/hindsight/test/support/app.js'
 
 /** The errors of a request, from its profile: an invalid host and an unknown client have no access to the details. */
@@ -167,7 +167,7 @@ t.test('forwarding headers apply only if a trusted proxy sent them', async t => 
       'an IPv4-mapped proxy', { trustedProxies: ['127.0.0.1'] }, via('::ffff:127.0.0.1', { 'x-forwarded-host': 'outer.test' }),
       'http://outer.test ::ffff:127.0.0.1'
     ]
-  ] as Array<[string, HindsightOptions, ReturnType<typeof via>, string]>) {
+  ] as Array<[string, ServiceOptions, ReturnType<typeof via>, string]>) {
     const app = await build(t, options, app => app.get('/', request => {
       const { scheme, authority, prefix, ip } = app.hindsight.originOf(request)
       return `${scheme}://${authority}${prefix} ${ip}`
@@ -290,7 +290,7 @@ function anyMethod (app: FastifyInstance): void {
 }
 
 t.test('a method override replaces the method of a POST', async t => {
-  const app = await build(t, {}, anyMethod, messageOptions({ methodOverride: true }))
+  const app = await build(t, {}, anyMethod, validatedMessages(true))
   for (const [method, url, override, expected] of [
     ['POST', '/', 'PUT', 'PUT'],
     ['POST', '/', 'delete', 'DELETE'],
@@ -336,7 +336,7 @@ t.test('a method override is refused for cross-site requests', async t => {
   const message = 'Cross-site method override: send it from a page of the same origin, or send the method itself; behind a proxy, set trustedProxies ' +
     '(TRUSTED_PROXIES).'
   const app = await build(
-    t, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1'], debugHosts: ['*'] }, anyMethod, messageOptions({ methodOverride: true })
+    t, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1'], debugHosts: ['*'] }, anyMethod, validatedMessages(true)
   )
   const proxied = { 'x-forwarded-host': 'shop.example', 'x-forwarded-proto': 'https' }
   for (const [headers, refused, remoteAddress] of [
@@ -380,7 +380,7 @@ t.test('a method override is refused for cross-site requests', async t => {
   }
   const plain = await app.inject({ method: 'POST', url: '/', headers: { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' } })
   t.same([plain.statusCode, plain.body], [200, 'POST'], 'a POST without an override is as it was')
-  const left = await build(t, { leave: ['request-validation'] }, anyMethod, messageOptions({ methodOverride: true }))
+  const left = await build(t, { leave: ['request-validation'] }, anyMethod, validatedMessages(true))
   const { statusCode } = await left.inject({ method: 'POST', url: '/?_method=DELETE', headers: { origin: 'null' } })
   t.equal(statusCode, 404, 'without the listener that refuses it, it is not routed')
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
-import type { SecuritySettings } from '../../packages/hindsight/src/options.js'
+import type { SecuritySettings } from '../../lib/options.js'
 import { basic, build, HTML, profileOf, recordOf, refusal, users } from '../lib/security/support.js'
 
 const settings: SecuritySettings = {

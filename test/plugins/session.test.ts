@@ -1,7 +1,7 @@
 import fastifySession from '@fastify/session'
 import t from 'tap'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { SessionSettings } from '../../packages/hindsight/src/options.js'
+import type { SessionSettings } from '../../lib/options.js'
 import { MemorySessionStore } from '../../lib/session/session-store.js'
 import { build, eventOf, newest, profileOf, refusal, SECRET } from '../../packages/hindsight/test/support/app.js'
 

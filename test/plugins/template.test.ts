@@ -5,6 +5,7 @@ import fastifyView from '@fastify/view'
 import { Eta } from 'eta'
 import Fastify, { type FastifyInstance } from 'fastify'
 import Handlebars from 'handlebars'
+import { service } from '../../app/service.js'
 import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { build, listen, profileOf, type BuildOptions } from '../../packages/hindsight/test/support/app.js'
 
@@ -164,7 +165,7 @@ t.test('without an engine the start fails with the name of the route', async (t)
   ] as const) {
     const app = Fastify()
     t.teardown(() => app.close())
-    await app.register(hindsight, { lifecycle: 'full', session: false, ...options })
+    await app.register(service, { session: false, ...options })
     declare(app)
     await t.rejects(Promise.resolve(app.ready()), { message }, name)
   }

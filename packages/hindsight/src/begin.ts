@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { checkOptions } from './check-options.js'
-import { contextOf, servicesOf, warnOnce, type Services } from './lifecycle/state.js'
+import { contextOf, servicesOf, warnOnce, type Lifecycle, type Services } from './lifecycle/state.js'
 import type { HindsightOptions, ProfilerSettings } from './options.js'
 import type {} from './recording/recorder.js'
 import type { ResolvedOptions } from './prepare.js'
@@ -23,42 +23,37 @@ function recordingSetting (debug: boolean, settings: ProfilerSettings | null): S
 }
 
 /** Checks the options of an application, and decorates it with its services. */
-export function begin (app: FastifyInstance, given: HindsightOptions): ResolvedOptions {
+export function begin (
+  app: FastifyInstance, given: HindsightOptions, lifecycle: Lifecycle | null = null
+): ResolvedOptions {
   if (app.hasDecorator('hindsight')) {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +
       'fastify-hindsight/register')
   }
   checkOptions(given)
-  const { lifecycle: mode = 'observe', debug = process.env.NODE_ENV !== 'production' } = given
-  const options = { ...given, lifecycle: mode, debug }
+  const { debug = process.env.NODE_ENV !== 'production' } = given
+  const options = { ...given, debug }
   const settings = profilerSettings(options.profiler)
-  if (mode === 'observe' && settings?.role !== undefined) {
-    throw new Error('profiler.role (PROFILER_ROLE) needs lifecycle: \'full\', with the option security')
-  }
   const recording = recordingSetting(debug, settings)
-  openServices(app, options, recording)
+  openServices(app, { debug, lifecycle, recording })
   app.decorateRequest('hindsight', { getter: recording === 'none' ? () => NO_CAPTURE : captureOf })
   return { options, settings }
 }
 
 /** Decorates an application with its services, to which `prepare` adds what is loaded later; ends them at its close. */
 function openServices (
-  app: FastifyInstance, options: HindsightOptions, recording: Services['recording']
+  app: FastifyInstance, { debug, lifecycle, recording }: Pick<Services, 'debug' | 'lifecycle' | 'recording'>
 ): void {
-  const { debug = false, leave = [], lifecycle: mode = 'observe' } = options
   const base = app.prefix.replace(/\/$/, '')
   const closing: Services['closing'] = []
   let isClosing = false
   app.decorate('hindsight', {
     app,
-    mode,
-    lifecycle: { slots: [] },
+    lifecycle,
     debug,
     base,
     recording,
-    leave: new Set(leave),
-    readinessChecks: [],
-    warn: mode === 'full' ? warnInLog : warnOnce,
+    warn: lifecycle === null ? warnOnce : warnInLog,
     closing,
     get isClosing () { return isClosing },
     beginClosing () { isClosing = true },

@@ -1,5 +1,4 @@
 import { secondsOf } from './duration.js'
-import type { HindsightOptions } from './options.js'
 import { readText } from './require.js'
 import { similarName } from './similar-name.js'
 
@@ -24,7 +23,6 @@ export interface OptionSchema {
   /** The properties that an object needs, and those that have to be functions. */
   required?: readonly string[]
   methods?: readonly string[]
-  listeners?: readonly string[]
   properties?: OptionSchemas
   additionalProperties?: OptionSchema
   items?: OptionSchema
@@ -34,19 +32,20 @@ export type OptionSchemas = Readonly<Record<string, OptionSchema>>
 
 type OptionType = keyof typeof TYPES
 
-type Schemas = Record<'plugin' | 'server' | 'process' | 'route', { readonly properties: OptionSchemas }>
+/** Groups of options by name, as a file of schemas has them. */
+type SchemaFile = Readonly<Record<string, { readonly properties: OptionSchemas }>>
 
-// `import` of JSON prints a warning on Node.js 20.
-const { plugin, server, process: ofProcess, route } =
-  JSON.parse(readText(import.meta.url, './options.schema.json')) as Schemas
+/** Reads a file of schemas that is beside a module (`base` is its `import.meta.url`). */
+export function readSchemas (base: string, name: string): SchemaFile {
+  // `import` of JSON prints a warning on Node.js 20.
+  return JSON.parse(readText(base, name)) as SchemaFile
+}
 
-export const OPTIONS: OptionSchemas = plugin.properties
-/** The options of the server that are limits, and how it reads messages. */
-export const SERVER_OPTIONS: OptionSchemas = server.properties
-/** Settings of the process, which `npm start` reads from the environment. */
-export const PROCESS_OPTIONS: OptionSchemas = ofProcess.properties
-/** The attributes that routes declare in their `config`. */
-export const ROUTE_ATTRIBUTES: OptionSchemas = route.properties
+const { plugin, route } = JSON.parse(readText(import.meta.url, './options.schema.json')) as SchemaFile
+
+export const OPTIONS: OptionSchemas = plugin?.properties ?? {}
+/** What a route may declare in its `config` for the package. */
+export const ROUTE_OPTIONS: OptionSchemas = route?.properties ?? {}
 
 /** Throws an error that names the first option that is unknown, or whose value is not valid. */
 export function checkOptions (options: object, schemas: OptionSchemas = OPTIONS, path = ''): void {
@@ -54,30 +53,6 @@ export function checkOptions (options: object, schemas: OptionSchemas = OPTIONS,
     if (!Object.hasOwn(schemas, name)) throw new Error(unknownOption(path, name, Object.keys(schemas)))
     if (value !== undefined) checkValue(value, schemas[name] as OptionSchema, path + name)
   }
-}
-
-/** Checks what a route declares in its `config`. Throws an error that names the route and the attribute. */
-export function checkAttributes (route: string, config: Readonly<Record<string, unknown>>): void {
-  const names = Object.keys(ROUTE_ATTRIBUTES)
-  // Other plugins have keys of their own: only a key that is similar to one of ours is a mistake.
-  for (const key of Object.keys(config).filter((key) => !names.includes(key))) {
-    const similar = similarName(key, names)
-    if (similar !== undefined) {
-      throw new Error(`Route "${route}": config.${key} is unknown; did you mean config.${similar}?`)
-    }
-  }
-  const declared = names.filter((name) => config[name] !== undefined)
-  try {
-    checkOptions(Object.fromEntries(declared.map((name) => [name, config[name]])), ROUTE_ATTRIBUTES, 'config.')
-  } catch (error) {
-    throw new Error(`Route "${route}": ${(error as Error).message}`)
-  }
-}
-
-/** The names of the listeners that the given options switch on in `observe` mode. */
-export function listenersOf (options: HindsightOptions): ReadonlySet<string> {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined && value !== false)
-  return new Set(given.flatMap(([name]) => OPTIONS[name]?.listeners ?? []))
 }
 
 /** Whether a value is valid; its items and properties are not checked. */

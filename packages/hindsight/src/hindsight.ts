@@ -2,7 +2,6 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { begin } from './begin.js'
 import { performance } from './clock.js'
-import { listenersOf } from './check-options.js'
 import type { HindsightOptions } from './options.js'
 import { checkStorageSetting } from './store/open.js'
 
@@ -11,7 +10,7 @@ let meta = { fastify: '5.x', name: 'fastify-hindsight' }
 const registrations: Error[] = []
 
 /**
- * The plugin, in `observe` or `full` mode. Rejects for an option that is unknown or wrong, with the option's name and
+ * The plugin. Rejects for an option that is unknown or wrong, with the option's name and
  * the calls of its registration.
  */
 export const hindsight = fp(async function hindsight (app: FastifyInstance, options: HindsightOptions) {
@@ -34,26 +33,14 @@ async function open (app: FastifyInstance, options: HindsightOptions): Promise<v
   const started = performance.now()
   const resolved = begin(app, options)
   checkStorageSetting(resolved.settings?.storage)
-  const { mode, debug, recording } = app.hindsight
-  if (app.pluginName.split(' -> ')[0] !== 'fastify' && (mode === 'full' || debug)) {
+  const { debug, recording } = app.hindsight
+  if (app.pluginName.split(' -> ')[0] !== 'fastify' && debug) {
     app.hindsight.warn('fastify-hindsight is registered in an encapsulated plugin: requests outside of it, and ' +
       'those without a route, have no diagnostic pages and profiles. Register it at the root; a plugin of ' +
       'fastify-cli is at the root if fastify-plugin wraps it.')
   }
-  if (mode === 'full') {
-    const { openFull } = await import('../../../app/full.js')
-    await openFull(app, resolved)
-    return
-  }
   // An application in production that records nothing loads nothing else.
-  const observation = recording === 'none' ? null : (await import('./observe.js')).beginObservation(app, resolved, started)
-  if (resolved.options.health !== undefined) (await import('../../../app/health.js')).openHealth(app, resolved.options)
-  const listeners = listenersOf(resolved.options)
-  if (listeners.size > 0) {
-    const { registerListeners } = await import('../../../app/full.js')
-    await observation?.prepared
-    await registerListeners(app, resolved, listeners)
-    observation?.addLastHooks()
-  }
-  await observation?.ready
+  if (recording === 'none') return
+  const { beginObservation } = await import('./observe.js')
+  await beginObservation(app, resolved, started).ready
 }

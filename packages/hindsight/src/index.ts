@@ -1,15 +1,9 @@
 /** What an application imports: the plugin, its options, and its extensions. */
 export { hindsight, hindsight as default } from './hindsight.js'
-export type { HindsightOptions, RouteAttributes } from './options.js'
+export type { HindsightOptions } from './options.js'
 export type { RequestHindsight } from './begin.js'
-export { AccessDeniedError, AuthenticationError } from '../../../lib/security/errors.js'
-export { checkCsrfToken, csrfToken } from '../../../lib/security/login-session.js'
-export { hashPassword, type StoredUser, type User } from '../../../lib/security/users.js'
 export { hindsightSpanProcessor, type HindsightSpanProcessor } from './parts/spans/span-processor.js'
 export { html } from './view/text.js'
-export type { Authenticator } from '../../../lib/security/authenticators.js'
-export type { Voter } from '../../../lib/security/voters.js'
-export type { ConvertedParams } from '../../../lib/attributes.js'
 export type { Collector, CollectorPanel } from './parts/part.js'
 export type { Profile } from './store/profile.js'
 

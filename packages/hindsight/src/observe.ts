@@ -5,7 +5,7 @@ import { performance } from './clock.js'
 import type { Observer } from './observer.js'
 import type { ResolvedOptions } from './prepare.js'
 import { OWN_SEGMENTS } from './http/requests.js'
-import { LastHook, ownHook } from './lifecycle/hooks.js'
+import { LastHook, internalHook } from './lifecycle/hooks.js'
 import { contextOf, requestContext, type RequestContext } from './lifecycle/state.js'
 import type { HindsightOptions } from './options.js'
 import { checkBudgets } from './parts/queries/budget.js'
@@ -28,7 +28,7 @@ export function observeRoutes (app: FastifyInstance, { options }: ResolvedOption
 }
 
 /**
- * Observes an application from its creation, before its hooks and routes: the preload, which switches no listener on.
+ * Observes an application from its creation, before its hooks and routes: the preload.
  * It registers no plugin: `pluginName` of the application would have its name.
  */
 export function preload (app: FastifyInstance, options: HindsightOptions): void {
@@ -42,8 +42,8 @@ export function preload (app: FastifyInstance, options: HindsightOptions): void 
 }
 
 /**
- * Starts `observe` mode: adds the hooks, and loads `observer.ts`, which has the functions that they call. `started`: when
- * the time of the plugin began.
+ * Starts to observe an application: adds the hooks, and loads `observer.ts`, which has the functions that they call.
+ * `started`: when the time of the plugin began.
  */
 export function beginObservation (app: FastifyInstance, resolved: ResolvedOptions, started = performance.now()) {
   const { debug, recording: setting, base, warn } = app.hindsight
@@ -79,7 +79,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   })
 
   // What follows is called from here, without functions in between: they would be in stacks of the application.
-  app.addHook('onRequest', ownHook(function hindsightRequest (
+  app.addHook('onRequest', internalHook(function hindsightRequest (
     request: FastifyRequest, reply: FastifyReply, done: () => void
   ): void {
     if (observer === undefined) {
@@ -100,7 +100,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     const next = (): void => requestContext.run(context, done)
     recording.then(next, next)
   }))
-  app.addHook('onError', ownHook(function hindsightError (
+  app.addHook('onError', internalHook(function hindsightError (
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     try {
@@ -136,31 +136,25 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   // The preload awaits it later.
   ready.catch(() => {})
   return {
-    /** Adds copies of the hooks that have to run after those of listeners. */
-    addLastHooks (): void {
-      for (const last of [handler, response]) last?.addTo(app)
-    },
-    /** Resolves when `app.hindsight` is complete; rejects for an invalid option. */
-    prepared,
     /** Resolves when the application may start. */
     ready
   }
 }
 
 /**
- * Starts the thread of the store when the application listens, and prints the address of the profiler: in `full` mode
- * to the log, in `observe` mode to a terminal.
+ * Starts the thread of the store when the application listens, and prints the address of the profiler: with a
+ * lifecycle to the log, and else to a terminal.
  */
 export function addStartMessage (
   app: FastifyInstance, stderr: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> = process.stderr
 ): void {
   app.addHook('onListen', function printAddress (done) {
-    const { mode, profiler, profilerUrl } = app.hindsight
+    const { lifecycle, profiler, profilerUrl } = app.hindsight
     profiler.warmUp()
     if (profilerUrl !== null) {
       const message = `Profiler: ${profilerUrl}`
       const isInteractive = stderr.isTTY === true && !cluster.isWorker && process.env.NODE_ENV !== 'test'
-      if (mode === 'full') app.log.info({ channel: 'profiler' }, message)
+      if (lifecycle !== null) app.log.info({ channel: 'profiler' }, message)
       else if (isInteractive) stderr.write(`${message}\n`)
     }
     done()

@@ -11,7 +11,7 @@ import { routeMatchOf } from './routing/route-table.js'
 
 export type Observer = Awaited<ReturnType<typeof openObserver>>
 
-/** Opens the store of profiles, and returns the functions that the hooks of `observe` mode call. */
+/** Opens the store of profiles, and returns the functions that the hooks of an observed application call. */
 export async function openObserver (app: FastifyInstance, resolved: ResolvedOptions) {
   const { options, settings } = resolved
   const { debug, mayReceiveDetails, recording: setting } = app.hindsight

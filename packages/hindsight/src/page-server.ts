@@ -9,12 +9,6 @@ import { recordRefused } from './http/refused-message.js'
 /** Whether the private Fastify instance of the pages is being made: the preload ignores it. */
 export let isOpening = false
 
-/**
- * The paths that are passed in `full` mode, where the router of the application has the routes, too: it may accept
- * other spellings, and previews of error pages are errors of the application.
- */
-const PLAIN = /^\/_(?:profiler|wdt)\/(?:[\w.-]+(?:\/[\w.-]+)*)?(?:\?|$)/
-
 /** The channel on which Node.js publishes each request before its server emits `request`. */
 const REQUEST_START = 'http.server.request.start'
 
@@ -42,7 +36,6 @@ export function pageServer (app: FastifyInstance) {
     // Fastify refuses requests then, and closes their connections.
     if (app.hindsight.isClosing) return false
     if (!isOwn(pathOf(raw.url ?? '/').replace(/[?#].*$/s, ''))) return false
-    if (app.hindsight.mode === 'full' && !PLAIN.test((raw.url ?? '').slice(base.length))) return false
     // Access depends on nothing else of a request.
     if (!mayReceiveDetails({ raw, headers: raw.headers } as FastifyRequest)) return false
     serve(raw, response)
@@ -113,20 +106,10 @@ async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstan
     return reply.header('x-content-type-options', 'nosniff')
       .redirect(`${list}/${request.url.slice(list.length)}`, 301)
   })
-  await registerPages(pages, hindsight.base)
+  const { profilerPages } = await import('./routes/profiler-pages.js')
+  await pages.register(profilerPages, { base: hindsight.base })
   await pages.ready()
   return pages
-}
-
-/** Registers the routes of the profiler; `onlyProfiler`: without the toolbar and the reports of the browser. */
-export async function registerPages (app: FastifyInstance, base: string, onlyProfiler = false): Promise<void> {
-  const { default: profilerRoutes } = await import('./routes/_profiler/index.js')
-  await app.register(profilerRoutes, { prefix: `${base}/_profiler` })
-  if (onlyProfiler) return
-  const { default: toolbarRoutes } = await import('./routes/_wdt/index.js')
-  const { default: errorRoutes } = await import('./routes/_error/index.js')
-  await app.register(toolbarRoutes, { prefix: `${base}/_wdt` })
-  await app.register(errorRoutes, { prefix: `${base}/_error` })
 }
 
 function answer (status: number, request: FastifyRequest, reply: FastifyReply, detail?: string): FastifyReply {

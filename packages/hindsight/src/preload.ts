@@ -2,12 +2,12 @@ import { subscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance } from 'fastify'
 import { preload } from './observe.js'
 import { isOpening } from './page-server.js'
-import { preloadOptions } from '../../../app/environment.js'
+import { readPackageOptions } from './environment.js'
 import { warnOnce } from './lifecycle/state.js'
 import { withStackLimit } from './call.js'
 
 /** The options of the preload. A variable that is not valid has no place in code. */
-export const options = withStackLimit(0, preloadOptions)
+export const options = withStackLimit(0, readPackageOptions)
 
 // The plugin in every application of the process, registered when it is made.
 subscribe('fastify.initialization', (message) => {

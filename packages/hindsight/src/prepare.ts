@@ -28,7 +28,8 @@ export function prepare (app: FastifyInstance, { options, settings }: ResolvedOp
   const { collectors = [] } = settings ?? {}
   const parts = partsWith(collectors)
   checkCriteria(collectors)
-  const originOf = originResolver(options)
+  const { lifecycle } = app.hindsight
+  const originOf = originResolver({ ...options, trustedHosts: lifecycle?.trustedHosts ?? [] })
   Object.assign(app.hindsight, {
     parts,
     mask: createMask(options.mask ?? []),
@@ -49,36 +50,27 @@ export function prepare (app: FastifyInstance, { options, settings }: ResolvedOp
  */
 export async function openRecorder (app: FastifyInstance, resolved: ResolvedOptions): Promise<Recorder> {
   const { options, settings } = resolved
-  const { debug, mode, leave, mask } = app.hindsight
-  if (mode === 'full' || settings !== null) {
+  const { debug, lifecycle, mask } = app.hindsight
+  if (lifecycle !== null || settings !== null) {
     const profiler = await openProfiler(app, resolved)
     const onMalformed: Services['onMalformed'] = (refused) => { profiler.save(malformedProfile(refused, mask)) }
     Object.assign(app.hindsight, { profiler, ...debug && { onMalformed } })
   }
-  const recorder = createRecorder(app, leave.has('profiler') ? null : settings, options)
+  const recorder = createRecorder(app, settings, options)
   Object.assign(app.hindsight, { recorder })
   return recorder
 }
 
 async function openProfiler (app: FastifyInstance, { options, settings }: ResolvedOptions): Promise<Profiler> {
   const { warn, parts } = app.hindsight
-  const { debug, security, leave } = options
-  const { maxQueue, maxProfileBytes, role: givenRole, ...others } = settings ?? { storage: 'memory' }
-  const role = debug ? undefined : givenRole
-  if (role !== undefined && security === undefined) {
-    throw new Error('profiler.role (PROFILER_ROLE) needs the option security, with a firewall for /_profiler: ' +
-      'without it no user has a role')
-  }
-  if (role !== undefined && leave?.includes('is-granted') === true) {
-    throw new Error('Option "leave": "is-granted" cannot be left to the application, as it keeps the pages of the ' +
-      'profiler for profiler.role (PROFILER_ROLE)')
-  }
+  const { debug } = options
+  const { maxQueue, maxProfileBytes, ...others } = settings ?? { storage: 'memory' }
   // An application that is only observed starts whether or not its profiles can be stored.
-  const checkPlace = app.hindsight.mode === 'full'
+  const checkPlace = app.hindsight.lifecycle !== null
   const dataDir = others.dataDir ?? (debug ? DEFAULT_DATA_DIR : PRODUCTION_DATA_DIR)
   const storage = await openStorage({ ...others, dataDir, checkPlace, warn })
   const trace = settings?.openTelemetry === true ? await openTracing(warn, parts) : undefined
-  const profiler = new Profiler({ storage, parts, warn, trace, role, maxQueue, maxProfileBytes })
+  const profiler = new Profiler({ storage, parts, warn, trace, maxQueue, maxProfileBytes })
   app.hindsight.closing.push(() => profiler.close())
   return profiler
 }

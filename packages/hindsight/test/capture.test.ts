@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { listen, profileOf } from './support/app.js'
-import { inBothModes } from './support/modes.js'
+import { inBothModes } from './support/products.js'
 
 const HTML = { accept: 'text/html' }
 

@@ -1,5 +1,6 @@
 import t from 'tap'
 import Fastify from 'fastify'
+import { service } from '../../../app/service.js'
 import { OPTIONS, ROUTE_ATTRIBUTES, SERVER_OPTIONS } from '../src/check-options.js'
 import { hindsight } from '../src/hindsight.js'
 import schema from '../src/options.schema.json' with { type: 'json' }
@@ -54,7 +55,7 @@ for (const [name, options, message] of mistakes) {
     const app = Fastify()
     t.teardown(() => app.close())
     await t.rejects(
-      Promise.resolve(app.register(hindsight, { lifecycle: 'full', session, ...options })),
+      Promise.resolve(app.register(service, { session, ...options })),
       { message: message.endsWith(' ') ? new RegExp(`^${message}`) : message }
     )
   })
@@ -63,6 +64,6 @@ for (const [name, options, message] of mistakes) {
 t.test('an option with the value undefined is not set', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
-  await app.register(hindsight, { lifecycle: 'full', session, ...{ cors: undefined } } as object)
+  await app.register(service, { session, ...{ cors: undefined } } as object)
   t.ok(app.hindsight.lifecycle)
 })

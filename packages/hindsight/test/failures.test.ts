@@ -8,7 +8,7 @@ import { firstOwnFrame } from '../src/errors/exception.js'
 import { outcomeSentence } from '../src/parts/overview/index.js'
 import { profileMarkdown } from '../src/reading/profile-markdown.js'
 import { eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, statusOf } from './support/app.js'
-import { inBothModes } from './support/modes.js'
+import { inBothModes } from './support/products.js'
 
 type Exception = { name: string, message: string }
 const later = () => new Promise(resolve => setTimeout(resolve, 5))

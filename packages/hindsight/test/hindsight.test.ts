@@ -8,13 +8,15 @@ import fastifySession from '@fastify/session'
 import Fastify, { type FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
+import { service } from '../../../app/service.js'
+import { pluginOf } from './support/products.js'
 import { hindsight } from '../src/hindsight.js'
 import { preload } from '../src/observe.js'
 import { expected, OPTIONS } from '../src/check-options.js'
 import type { HindsightOptions } from '../src/options.js'
 import { asides, connection, place } from './store/support.js'
 import { profileOf } from './support/app.js'
-import { inBothModes } from './support/modes.js'
+import { inBothModes } from './support/products.js'
 
 /** The names of the listeners that can be left to the application. */
 const OPTIONAL_LISTENERS = OPTIONS.leave?.items?.enum ?? []
@@ -24,7 +26,7 @@ const HTML = { accept: 'text/html,*/*;q=0.8' }
 /** An application that registers the plugin first, as its README says; in memory, so that nothing has to be cleared away. */
 async function application (t: Test, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000 })
-  await app.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' }, ...options })
+  await app.register(service, { profiler: { storage: 'memory' }, ...options })
   await declare(app)
   t.teardown(() => app.close())
   return app
@@ -84,7 +86,7 @@ t.test('below a prefix the pages and all links have the prefix', async (t) => {
   const app = Fastify()
   t.teardown(() => app.close())
   await app.register(async (child) => {
-    await child.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } })
+    await child.register(service, { profiler: { storage: 'memory' } })
     child.get('/', async (_request, reply) => await reply.type('text/html').send('<!doctype html><title>x</title><body></body>'))
   }, { prefix: '/shop' })
   const page = await app.inject({ url: '/shop/', headers: HTML })
@@ -104,7 +106,7 @@ inBothModes('below a prefix, callNotFound() reaches the not-found handler of the
     let part: FastifyInstance | undefined
     await app.register(async (child) => {
       part = child
-      await child.register(hindsight, { lifecycle, debug, profiler: { storage: 'memory', production: true } })
+      await child.register(pluginOf(lifecycle), { debug, profiler: { storage: 'memory', production: true } })
       child.get('/missed', (_request, reply) => { reply.callNotFound() })
       child.get('/', async () => 'x')
     }, { prefix: '/shop' })
@@ -165,7 +167,7 @@ t.test('an error handler of a part of the application answers, and the profile h
 t.test('an error handler at the root replaces ours', async (t) => {
   const app = Fastify({ pluginTimeout: 60_000 })
   t.teardown(() => app.close())
-  await app.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } })
+  await app.register(service, { profiler: { storage: 'memory' } })
   app.setErrorHandler((error, request, reply) => {
     if (request.url === '/fails-twice') throw new Error('broken again')
     return reply.code(500).send({ own: (error as Error).message })
@@ -183,7 +185,7 @@ t.test('a not-found handler at the root before full mode stops the start', async
   t.teardown(() => app.close())
   app.setNotFoundHandler((_request, reply) => reply.code(404).send({ own: 'nothing' }))
   await t.rejects(
-    async () => { await app.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } }) },
+    async () => { await app.register(service, { profiler: { storage: 'memory' } }) },
     { message: /^lifecycle: 'full' sets the not-found handler/ }
   )
 })
@@ -199,7 +201,7 @@ for (const [name, plugin, options] of conflicts) {
     const before = Fastify()
     t.teardown(() => before.close())
     await before.register(plugin() as typeof fastifyHelmet)
-    await t.rejects(async () => { await before.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' }, ...options }) }, { message })
+    await t.rejects(async () => { await before.register(service, { profiler: { storage: 'memory' }, ...options }) }, { message })
     const within = await application(t, async (app) => {
       await app.register(async (part) => { await part.register(plugin() as typeof fastifyHelmet) })
     }, options)
@@ -221,7 +223,7 @@ t.test('sessions of the application beside ours are refused', async (t) => {
   await before.register(cookie)
   await before.register(fastifySession, { secret: SESSION.secret })
   await t.rejects(
-    async () => { await before.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' }, session: SESSION }) },
+    async () => { await before.register(service, { profiler: { storage: 'memory' }, session: SESSION }) },
     { message: /^@fastify\/session and the option session/ }
   )
   const within = await application(t, async (app) => {
@@ -239,7 +241,7 @@ t.test('a registration in a part of the application logs a warning that names fa
   const app = Fastify({ logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
   t.teardown(() => app.close())
   await app.register(async (part) => {
-    await part.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } })
+    await part.register(service, { profiler: { storage: 'memory' } })
     part.get('/', async () => 'x')
   })
   t.equal((await app.inject('/')).statusCode, 200)
@@ -247,7 +249,7 @@ t.test('a registration in a part of the application logs a warning that names fa
   const root = Fastify({ logger: { level: 'warn', stream: { write: (line: string) => { lines.push(line) } } } })
   t.teardown(() => root.close())
   lines.length = 0
-  await root.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } })
+  await root.register(service, { profiler: { storage: 'memory' } })
   await root.ready()
   t.same(lines, [])
 })
@@ -279,7 +281,7 @@ for (const [options, message] of refused) {
   t.test(message, async (t) => {
     const app = Fastify()
     t.teardown(() => app.close())
-    await t.rejects(async () => { await app.register(hindsight, { lifecycle: 'full', ...options }) }, { message })
+    await t.rejects(async () => { await app.register(service, { ...options }) }, { message })
   })
 }
 
@@ -290,7 +292,7 @@ t.test('a storage that names no store stops the start in both modes, also with a
       for (const options of [{}, { pluginTimeout: 1_000 }]) {
         const app = Fastify(options)
         t.teardown(() => app.close())
-        await t.rejects(async () => { await app.register(hindsight, { lifecycle, profiler: { storage } }) }, { message }, `${lifecycle}: ${storage}`)
+        await t.rejects(async () => { await app.register(pluginOf(lifecycle), { profiler: { storage } }) }, { message }, `${lifecycle}: ${storage}`)
       }
     }
   }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import Fastify from 'fastify'
 import fp from 'fastify-plugin'
-import { preloadOptions } from '../../../app/environment.js'
+import { readPackageOptions as preloadOptions } from '../src/environment.js'
 import { hindsight } from '../src/hindsight.js'
 import { preload } from '../src/observe.js'
 import { profileOf } from './support/app.js'

@@ -6,6 +6,7 @@ import { PassThrough } from 'node:stream'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { service } from '../../../app/service.js'
 import { hindsight } from '../src/hindsight.js'
 import type { HindsightOptions } from '../src/options.js'
 import { addStartMessage } from '../src/observe.js'
@@ -58,7 +59,7 @@ t.test('without debug mode and without profiles, `full` mode logs no address', a
     const { logger, lines } = openLog()
     const app = Fastify({ logger })
     t.teardown(() => app.close())
-    await app.register(hindsight, { lifecycle: 'full', debug: true, session: { secret: SECRET }, ...options })
+    await app.register(service, { debug: true, session: { secret: SECRET }, ...options })
     const origin = await app.listen({ port: 0 })
     await fetch(`${origin}/nowhere`)
     t.notMatch(JSON.stringify(lines), 'Profiler: ')

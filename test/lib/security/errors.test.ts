@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import type { HindsightOptions, SecuritySettings } from '../../../packages/hindsight/src/options.js'
+import type { ServiceOptions } from '../../../lib/options.js'
+import type { SecuritySettings } from '../../../lib/options.js'
 import { argon2 } from '../../../lib/security/users.js'
 import type { LoginForm } from '../../../lib/security/login.js'
 import { build, HTML, Jar, users } from './support.js'
@@ -75,7 +76,7 @@ function routes (app: FastifyInstance): void {
   app.get('/edit', { config: { isGranted: 'EDIT' } }, async () => 'edited')
 }
 
-async function start (t: Test, options: HindsightOptions = {}, declare = routes) {
+async function start (t: Test, options: ServiceOptions = {}, declare = routes) {
   const broken = new Broken()
   const app = await build(t, settings(broken), declare, { session: { secret: SECRET, store: storeOf(broken) as never }, ...options })
   const jar = new Jar()

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import t from 'tap'
 import type { Test } from 'tap'
-import type { HindsightOptions } from '../../../packages/hindsight/src/options.js'
+import type { ServiceOptions } from '../../../lib/options.js'
 import { build, headerOf, listen, rawText as raw, statusOf } from '../../../packages/hindsight/test/support/app.js'
 import { users } from './support.js'
 
 const login = { csrf: false }
-const security: NonNullable<HindsightOptions['security']> = {
+const security: NonNullable<ServiceOptions['security']> = {
   providers: { people: users },
   firewalls: [{ name: 'main', authenticators: { login }, logout: { csrf: false } }],
   accessControl: [{ path: '/in', roles: 'IS_AUTHENTICATED' }, { path: /^\/\/|\\|^\/[^/]*%/, roles: 'IS_AUTHENTICATED' }]

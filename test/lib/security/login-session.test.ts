@@ -1,7 +1,8 @@
 import fastifySession from '@fastify/session'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import type { HindsightOptions, SecuritySettings } from '../../../packages/hindsight/src/options.js'
+import type { ServiceOptions } from '../../../lib/options.js'
+import type { SecuritySettings } from '../../../lib/options.js'
 import type { LoginForm } from '../../../lib/security/login.js'
 import { get, listen, statusOf } from '../../../packages/hindsight/test/support/app.js'
 import { build, HTML, Jar, users } from './support.js'
@@ -54,7 +55,7 @@ function routes (app: FastifyInstance): void {
   app.get('/session', async request => Object.fromEntries(Object.entries(request.session).filter(([key]) => key !== 'cookie' && !key.startsWith('_'))))
 }
 
-type SessionOption = NonNullable<HindsightOptions['session']>
+type SessionOption = NonNullable<ServiceOptions['session']>
 type Request = { url: string, method?: 'GET' | 'POST', headers?: Record<string, string>, payload?: string, remoteAddress?: string }
 
 function browser (app: FastifyInstance, more: Omit<Request, 'url'> = {}, jar = new Jar()) {

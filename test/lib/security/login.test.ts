@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { SecuritySettings } from '../../../packages/hindsight/src/options.js'
+import type { SecuritySettings } from '../../../lib/options.js'
 import type { LoginForm } from '../../../lib/security/login.js'
 import type { StoredUser } from '../../../lib/security/users.js'
 import { basic, build, countingHasher, HTML, Jar, passwords, recordOf, users } from './support.js'

@@ -1,9 +1,10 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import { hash } from '@node-rs/argon2'
-import { hindsight } from '../../../packages/hindsight/src/hindsight.js'
-import type { HindsightOptions, SecuritySettings } from '../../../packages/hindsight/src/options.js'
-import { serverOptions } from '../../../packages/hindsight/src/server-options.js'
+import { service } from '../../../app/service.js'
+import type { ServiceOptions } from '../../../lib/options.js'
+import type { SecuritySettings } from '../../../lib/options.js'
+import { serverOptions } from '../../../lib/server-options.js'
 import type { Profile } from '../../../packages/hindsight/src/store/profile.js'
 import { argon2, type PasswordHasher } from '../../../lib/security/users.js'
 import type { SecurityRecord } from '../../../lib/security/context.js'
@@ -43,13 +44,13 @@ export function countingHasher (): PasswordHasher & { verified: string[] } {
 
 /** A fresh application with the given security. */
 export async function build (
-  t: Test, security: SecuritySettings | undefined, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}
+  t: Test, security: SecuritySettings | undefined, declare: (app: FastifyInstance) => unknown = () => {}, options: ServiceOptions = {}
 ): Promise<FastifyInstance> {
   const app = Fastify(serverOptions()) as unknown as FastifyInstance
   t.teardown(() => app.close())
   await app.register(
-    hindsight,
-    { lifecycle: 'full', debug: true, profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security }), ...options }
+    service,
+    { debug: true, profiler: { storage: 'memory' }, session: { secret: SECRET }, ...(security !== undefined && { security }), ...options }
   )
   await declare(app)
   await app.ready()
@@ -57,11 +58,10 @@ export async function build (
 }
 
 /** Why an application does not start. */
-export async function refusal (security: unknown, declare: (app: FastifyInstance) => unknown = () => {}, options: HindsightOptions = {}): Promise<string> {
+export async function refusal (security: unknown, declare: (app: FastifyInstance) => unknown = () => {}, options: ServiceOptions = {}): Promise<string> {
   const app = Fastify() as unknown as FastifyInstance
   try {
-    await app.register(hindsight, {
-      lifecycle: 'full',
+    await app.register(service, {
       debug: true,
       profiler: { storage: 'memory' },
       session: { secret: SECRET },

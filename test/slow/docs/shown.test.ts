@@ -101,7 +101,7 @@ t.test('the commands of the tour of examples/articles print the shown output', a
   const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())
   await app.register(
-    articles, { hindsight: { debug: true, session: { secret: 'a secret of the tests, thirty-two characters and more' }, profiler: { storage: 'memory' } } }
+    articles, { service: { debug: true, session: { secret: 'a secret of the tests, thirty-two characters and more' }, profiler: { storage: 'memory' } } }
   )
   const port = await listen(app)
   const printed: string[] = []

@@ -19,7 +19,7 @@ const { default: articles } = await import(place) as { default: FastifyPluginAsy
 async function start (t: Test, { debug = true, ...options }: { debug?: boolean, directory?: string } = {}): Promise<FastifyInstance> {
   const app = Fastify({ ...serverOptions, logger: { level: 'silent' } }) as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(articles, { hindsight: { debug, session: { secret: SECRET } }, ...options })
+  await app.register(articles, { service: { debug, session: { secret: SECRET } }, ...options })
   await app.ready()
   return app
 }

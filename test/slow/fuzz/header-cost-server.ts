@@ -1,7 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { hashPassword, hindsight } from '../../../packages/hindsight/src/index.js'
-import { serverOptions } from '../../../packages/hindsight/src/server-options.js'
+import { serverOptions } from '../../../lib/server-options.js'
 
 // The process whose time is measured: `LIFECYCLE` and `NODE_ENV` as in an application.
 const lifecycle = process.env.LIFECYCLE === 'observe' ? 'observe' as const : 'full' as const

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 // The process that is fuzzed: sends its port, its memory on request, and unexpected errors.
 const app = Fastify({ ...options, logger: false, pluginTimeout: 60_000, connectionTimeout: 4_000, requestTimeout: 4_000 }) as unknown as FastifyInstance
 await app.register(application, {
-  hindsight: {
+  service: {
     debug: process.env.NODE_ENV !== 'production',
     session: { secret: 'a secret of the fuzzer, 32 letters or more' },
     profiler: { storage: 'memory', maxProfiles: 200 }

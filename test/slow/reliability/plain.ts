@@ -1,4 +1,5 @@
 import Fastify from 'fastify'
+import { service } from '../../../app/service.js'
 import { hindsight } from '../../../packages/hindsight/src/index.js'
 
 // An application with the plugin only: it is not closed when its process ends.
@@ -8,7 +9,7 @@ const app = Fastify({ logger: true })
 const collect = async ({ url }: { url: string }): Promise<void> => {
   if (url === '/collected') await new Promise((resolve) => setTimeout(resolve, 5_000))
 }
-await app.register(hindsight, { lifecycle: 'full', debug: true, profiler: { dataDir, collectors: [{ name: 'slow', collect }] }, session: false })
+await app.register(service, { debug: true, profiler: { dataDir, collectors: [{ name: 'slow', collect }] }, session: false })
 app.get('/fine', async () => 'fine')
 app.get('/exit', () => endProcess())
 app.get('/later', async () => {

@@ -11,7 +11,7 @@ if (process.getuid?.() === 0) {
   process.setuid?.(65_534)
 }
 try {
-  await app.register(application, { hindsight: { debug: true, session: { secret: 'x'.repeat(32) }, profiler: { dataDir } }, routesDir: dataDir })
+  await app.register(application, { service: { debug: true, session: { secret: 'x'.repeat(32) }, profiler: { dataDir } }, routesDir: dataDir })
   console.log('it started')
 } catch (error) {
   console.log((error as Error).message)

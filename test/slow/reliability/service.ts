@@ -2,25 +2,24 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import application from '../../../app/app.js'
-import { serverOptions } from '../../../packages/hindsight/src/server-options.js'
-import type { ServerSettings } from '../../../packages/hindsight/src/server-options.js'
-import type { HindsightOptions } from '../../../packages/hindsight/src/options.js'
+import { serverOptions } from '../../../lib/server-options.js'
+import type { ServerSettings, ServiceOptions } from '../../../lib/options.js'
 
 /** The options of a service of the tests, in the variable `SERVICE`. */
 export interface ServiceSettings {
   limits?: Partial<ServerSettings>
-  hindsight?: HindsightOptions
+  service?: ServiceOptions
 }
 
 // A service in a separate process: sends its port, and its memory on request.
-const { limits = {}, hindsight = {} } = JSON.parse(process.env.SERVICE ?? '{}') as ServiceSettings
+const { limits = {}, service = {} } = JSON.parse(process.env.SERVICE ?? '{}') as ServiceSettings
 // The signal that comes at the limit of a file's size would end the process; a full disk sends none.
 process.on('SIGXFSZ', () => {})
 const app = Fastify({ ...serverOptions(limits), logger: { level: 'silent' }, pluginTimeout: 60_000 }) as unknown as FastifyInstance
 await app.register(application, {
   limits,
-  hindsight: {
-    debug: true, session: { secret: 'a secret of the tests, thirty-two characters and more' }, profiler: { storage: 'memory', maxProfiles: 200 }, ...hindsight
+  service: {
+    debug: true, session: { secret: 'a secret of the tests, thirty-two characters and more' }, profiler: { storage: 'memory', maxProfiles: 200 }, ...service
   },
   routesDir: join(import.meta.dirname, '../../fixtures/no-routes')
 })

@@ -4,7 +4,7 @@ import connectPgSimple from 'connect-pg-simple'
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
-import type { SessionSettings } from '../../../packages/hindsight/src/options.js'
+import type { SessionSettings } from '../../../lib/options.js'
 import { build } from '../../../packages/hindsight/test/support/app.js'
 import { postgresServer, type PostgresServer } from '../../../packages/hindsight/test/support/postgres.js'
 

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import t from 'tap'
 import { build, listen } from '../../../packages/hindsight/test/support/app.js'
-import { serverOptions } from '../../../packages/hindsight/src/server-options.js'
+import { serverOptions } from '../../../lib/server-options.js'
 import { converse, ignore, startService, until, type Client, type Service } from './start.js'
 
 const HOST = 'Host: 127.0.0.1\r\nAccept: text/plain\r\n'

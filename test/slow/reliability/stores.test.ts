@@ -97,7 +97,7 @@ const skip = globalThis.process.platform === 'win32'
 t.test('a full disk: requests are answered, and the page has a message', { skip }, async (t) => {
   const dataDir = folder(t)
   // A limit of the shell for the size of files stands for the disk; the child keeps it.
-  const service = await startService(t, { hindsight: { profiler: { dataDir } } }, [], 1_500)
+  const service = await startService(t, { service: { profiler: { dataDir } } }, [], 1_500)
   const ask = async (path: string): Promise<Response> => await fetch(`http://127.0.0.1:${service.port}${path}`)
   const stored: string[] = []
   const body = Array.from({ length: 3_000 }, () => Math.random()).join()

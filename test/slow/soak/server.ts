@@ -22,7 +22,7 @@ export interface SoakFigures {
 const [, , folder = '', maxProfiles = '2000'] = process.argv
 const app = Fastify({ ...options, logger: { level: 'info', file: '/dev/null' }, pluginTimeout: 60_000 }) as unknown as FastifyInstance
 await app.register(application, {
-  hindsight: {
+  service: {
     debug: true,
     session: { secret: 'a secret of the soak, 32 letters or more' },
     cors: [{ origin: ['https://app.example'] }],

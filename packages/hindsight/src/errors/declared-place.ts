@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { cachedByObject, withStackLimit } from '../call.js'
-import { hookTitle } from '../lifecycle/events.js'
+import { hookTitle, isLifecycleStage } from '../lifecycle/events.js'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import { firstOwnFrame, type StackFrame } from './exception.js'
 import { excerptAt } from './source-file.js'
@@ -61,7 +61,7 @@ export interface Raiser { stage: string, listener: string, source?: string | und
 export function hookText (
   { stage, listener, plugin = listener, source }: Raiser & { plugin?: string | undefined }
 ): string {
-  if (stage.startsWith('kernel.')) return `listener ${listener} of ${stage}`
+  if (isLifecycleStage(stage)) return `listener ${listener} of ${stage}`
   // A function that is declared in the options of a route has the name of its property.
   const name = listener !== stage ? ` "${listener}"${plugin === listener ? '' : ` of ${plugin}`}` : ''
   return `${stage} hook${name}${source === undefined ? '' : ` (${placeOf(frameAt(source))})`}`

@@ -31,11 +31,11 @@ export function hintsFor (request: FastifyRequest, status: number): Hint[] {
 
 function notFound (request: FastifyRequest): Hint[] {
   const services = servicesOf(request)
-  const { routeTable, mode } = services
+  const { routeTable, lifecycle } = services
   const path = pathnameOf(request)
   const { method } = request
   if (path === '/' && !routeTable.routes.some(({ pattern }) => pattern === '/')) {
-    const purpose = `${WELCOME}${mode === 'full' ? RESTART : ''}To answer this request`
+    const purpose = `${WELCOME}${lifecycle === null ? '' : RESTART}To answer this request`
     const welcome = routeToPaste(request, 'Welcome to Hindsight', purpose)
     return 'profiler' in services ? welcome.map((hint) => ({ ...hint, routes: [PROFILES] })) : welcome
   }
@@ -98,7 +98,7 @@ function nearRoutes (request: FastifyRequest): HintedRoute[] {
 
 /** A route that would answer the request, and where to add it; none where no such route can be written. */
 function routeToPaste (request: FastifyRequest, title: string, purpose = 'To declare it'): Hint[] {
-  const { mode, routeTable: { routes } } = servicesOf(request)
+  const { lifecycle, routeTable: { routes } } = servicesOf(request)
   const path = pathnameOf(request)
   // In a Nest application controllers have the routes.
   const isOfNest = [routes[0], routes.at(-1)].some((route) =>
@@ -108,9 +108,11 @@ function routeToPaste (request: FastifyRequest, title: string, purpose = 'To dec
   if (maskOf(request).text(path) !== path) return []
   const route = routeCode(request.method, path)
   if (route === null) return []
-  if (mode === 'observe') return [{ title, text: `${purpose}, add this route to your application:`, code: route.code }]
+  if (lifecycle === null) {
+    return [{ title, text: `${purpose}, add this route to your application:`, code: route.code }]
+  }
   // The service runs its sources, which are TypeScript.
-  const file = `routes/${route.file}${extension}`
+  const file = `${lifecycle.routesFolder}/${route.file}${extension}`
   return [{ title, text: `${purpose}, save these lines as ${file}:`, code: pluginOf(route, extension === '.ts') }]
 }
 

@@ -47,7 +47,7 @@ const PREFIX = /^(?:\/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+\/?$/
 
 interface OriginOptions {
   trustedProxies?: string[]
-  trustedHosts?: Array<string | RegExp>
+  trustedHosts?: ReadonlyArray<string | RegExp>
 }
 
 /** Makes the function that finds the origin of a request; it never throws. Throws itself for an invalid option. */

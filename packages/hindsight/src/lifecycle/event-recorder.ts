@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
 import { performance } from '../clock.js'
 import {
-  changesBetween, headersOf, shownChange, type Change, type HeaderMask, type Headers, type HookStage,
-  type ListenerEvent, type Outcome, type PassName, type Slot, type Stage
+  changesBetween, headersOf, shownChange, type Change, type HeaderMask, type Headers, type ListenerEvent,
+  type Outcome, type PassName, type Slot
 } from './events.js'
 
 /** Code whose functions are not recorded. */
@@ -21,7 +21,7 @@ interface UnrecordedChange extends Change {
 
 /** A function that is recorded: a listener, or a hook of the application. */
 export interface RecordedFunction {
-  stage: Stage | HookStage
+  stage: string
   listener: string
   /** The place in the order of listeners; -1 for a hook. */
   index: number

@@ -2,31 +2,15 @@ import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../call.js'
 
-/** The five stages of a pass, in order (section 6 of the observed document), with their Fastify hooks. */
-export const HOOK_OF_STAGE = {
-  'kernel.request': 'onRequest',
-  'kernel.controller': 'preHandler',
-  'kernel.controller_arguments': 'preHandler',
-  'kernel.response': 'onSend',
-  'kernel.finish_request': 'onSend'
-} as const
-
-export type Stage = keyof typeof HOOK_OF_STAGE
-
-type SlotHook = (request: FastifyRequest, reply: FastifyReply, payload?: unknown) => unknown
-
-/** One place in the order of listeners, as it is after registration. */
+/** One place in the order of a lifecycle's listeners, as it is after registration. */
 export interface Slot {
   /** Its place in the whole order, from 0. */
-  index: number
-  stage: Stage
-  listener: string
+  readonly index: number
+  /** The name of its stage: see `Lifecycle.stages`. */
+  readonly stage: string
+  readonly listener: string
   /** Why no hook was added; null if one was. */
   reason: string | null
-  /** Runs the listener outside of its hook, as an error pass does; null where there is nothing to do. */
-  run: SlotHook | null
-  /** Of a listener of two stages: the hook of the later one. */
-  later?: SlotHook
 }
 
 export type PassName = 'main' | 'error'
@@ -38,6 +22,16 @@ export type HookStage =
   'onRequest' | 'preParsing' | 'preValidation' | 'preHandler' | 'preSerialization' | 'onSend' | 'onError' |
   'onResponse' | 'onTimeout'
 
+const HOOK_STAGES: ReadonlySet<string> = new Set<HookStage>([
+  'onRequest', 'preParsing', 'preValidation', 'preHandler', 'preSerialization', 'onSend', 'onError', 'onResponse',
+  'onTimeout'
+])
+
+/** Whether a stage is one of a lifecycle, whose steps are listeners; otherwise it is a hook of Fastify. */
+export function isLifecycleStage (stage: string): boolean {
+  return !HOOK_STAGES.has(stage)
+}
+
 /** One header before and after a listener; null: not set. */
 export interface HeaderChange {
   name: string
@@ -47,7 +41,7 @@ export interface HeaderChange {
 
 /** The event of one listener, or one hook of the application, in one pass. */
 export interface ListenerEvent {
-  stage: Stage | HookStage
+  stage: string
   /** The name of the listener or function; of a function without one that of its plugin, else the stage. */
   listener: string
   pass: PassName
@@ -70,7 +64,7 @@ export interface ListenerEvent {
 
 /** A listener or hook, with its name where it has one. */
 export function hookTitle ({ stage, listener }: { stage: string, listener: string }): string {
-  if (stage.startsWith('kernel.')) return `listener "${listener}"`
+  if (isLifecycleStage(stage)) return `listener "${listener}"`
   return `${stage} hook${listener === stage ? '' : ` "${listener}"`}`
 }
 

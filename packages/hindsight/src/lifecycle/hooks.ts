@@ -44,12 +44,12 @@ const kMark = Symbol('hindsight.hook')
 type OwnHook = object & { [kMark]?: ListenerMark | null }
 
 /** Marks a hook as one of Hindsight's: it is not recorded as a hook of the application. */
-export function ownHook<F extends object> (hook: F, mark: ListenerMark | null = null): F {
+export function internalHook<F extends object> (hook: F, mark: ListenerMark | null = null): F {
   return Object.defineProperty(hook, kMark, { value: mark })
 }
 
 /** Whether a hook is one of Hindsight's. */
-export function isOwnHook (hook: OwnHook): boolean {
+export function isInternalHook (hook: OwnHook): boolean {
   return hook[kMark] !== undefined
 }
 
@@ -81,7 +81,7 @@ export class LastHook {
   /** Adds a copy to an instance. */
   addTo (instance: FastifyInstance): void {
     const isLast = (request: FastifyRequest): boolean => this.#lastIn(stateOf(request).scope ?? request.server) === hook
-    const hook: object = ownHook(this.#make(isLast))
+    const hook: object = internalHook(this.#make(isLast))
     instance.addHook(this.#name as 'onSend', hook as never)
     // Fastify adds hooks in the order of its queue, which is not that of the calls.
     instance.after(() => { this.#copies.push({ instance, hook }) })

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { cachedByObject } from '../call.js'
 import { Recording } from '../recording/recording.js'
 import type { HookRun } from './event-recorder.js'
-import type { PassName, Slot } from './events.js'
+import type { HookStage, PassName, Slot } from './events.js'
 
 /** The `config` of a route. */
 export type RouteConfig = FastifyRequest['routeOptions']['config']
@@ -30,10 +30,12 @@ export class RequestState {
   pass: PassName = 'main'
   /** The route that matched; null before the router listener, and where none did. */
   route: RouteMatch | null = null
-  /** Whether `request.route` is null again: the listener that publishes the route has released it. */
-  isRouteReleased = false
   /** Values of a request by name: see `attributesOf`. */
   attributeValues: Record<string, unknown> | null = null
+  /** The path parameters as they were sent, where a lifecycle has converted them. */
+  sentParams: Record<string, unknown> | undefined
+  /** Whether the response depends on a session of a lifecycle. */
+  sessionUsed = false
   readonly recording = new Recording()
 
   /** Whether something was raised while the request was handled. */
@@ -120,8 +122,30 @@ export const requestContext = new AsyncLocalStorage<RequestContext | undefined>(
 /** The replay of a stored request, in whose asynchronous context that is injected; the request takes the token. */
 export const replayContext = new AsyncLocalStorage<{ replayOf?: string | undefined }>()
 
-/** `observe` shows what an application does and changes nothing; `full` runs the documented lifecycle. */
-export type Mode = 'observe' | 'full'
+/** What a framework that runs a lifecycle of its own tells the recorder about itself. */
+export interface Lifecycle {
+  /** Its stages by name, in order, with the hook of Fastify in which each runs. */
+  readonly stages: Readonly<Record<string, HookStage>>
+  /** Its listeners, in the order in which it registers them. */
+  readonly slots: Slot[]
+  /** The folder for routes: a hint of a missing route names a file in it. */
+  readonly routesFolder: string
+  /** The hosts of the application: see `originResolver`. Empty: any. */
+  readonly trustedHosts: ReadonlyArray<string | RegExp>
+  /** The name of the cookie of its sessions; absent where it has none. */
+  readonly sessionCookie?: string
+  /** Why the lifecycle refused a request; null where it did not. Called when a refused request is explained. */
+  readonly refusalOf?: (request: FastifyRequest, status: number) => Refusal | null
+}
+
+/** Why a request was refused, or which part of the response a browser rejects. */
+export interface Refusal {
+  kind: 'credentials' | 'access' | 'method' | 'size' | 'type' | 'rate' | 'cors' | 'csp' | 'cookie'
+  /** One sentence for people. */
+  sentence: string
+  /** The option of Hindsight, Fastify or the route that decides. */
+  option: string
+}
 
 /**
  * The services of one application, as `app.hindsight`. This interface has those of the lifecycle; each feature declares
@@ -130,21 +154,16 @@ export type Mode = 'observe' | 'full'
 export interface Services {
   /** The application: the pages of the profiler may be answered by another instance. */
   readonly app: FastifyInstance
-  readonly mode: Mode
-  /** The order of listeners as it was registered. */
-  readonly lifecycle: { readonly slots: Slot[] }
+  /** Of the framework that records its requests; null where an application is only observed. */
+  readonly lifecycle: Lifecycle | null
   readonly debug: boolean
   /** The prefix of the application, without a slash at the end: the paths of the profiler begin with it. */
   readonly base: string
   /** Which requests are recorded: none, those that fail, or all that the options select, from their beginning. */
   readonly recording: 'none' | 'on-failure' | 'always'
-  /** The listeners that are left to the application. */
-  readonly leave: ReadonlySet<string>
-  /** Called for each request of `/readyz`; one that throws or rejects makes the application unready. */
-  readonly readinessChecks: Array<() => unknown>
   /**
-   * Reports problems to operators: to the application's log in `full` mode, as a warning of the process, once, in
-   * `observe` mode.
+   * Reports problems to operators: to the application's log with a lifecycle, and else as a warning of the process,
+   * once.
    */
   readonly warn: (message: string, error?: unknown) => void
   /** Functions that are called when the application is closed: the last one first, one after the other. */
@@ -160,6 +179,16 @@ export interface Services {
 declare module 'fastify' {
   interface FastifyInstance {
     hindsight: Services
+  }
+  interface FastifyContextConfig {
+    /** The name of the route in logs and profiles; by default `<METHOD> <pattern>`. */
+    name?: string
+    /** False: requests of this route are not profiled; `failures`: those with a status below 400 are not. */
+    profile?: boolean | 'failures'
+    /** True: the route exists only for clients that may see the debug surface. */
+    debugOnly?: boolean
+    /** True: the route answers only requests by TLS. */
+    httpsOnly?: boolean
   }
 }
 

@@ -65,7 +65,7 @@ export class LogCapture {
     if (!isRecording) return false
     const { log: logger } = request
     const writesDebug = isPublished(logger) && logger.isLevelEnabled('debug')
-    log.writesDebug = writesDebug && this.#app.hindsight.mode === 'full'
+    log.writesDebug = writesDebug && this.#app.hindsight.lifecycle !== null
     if (!isDisabled(logger)) return true
     request.log = errorLogger(logger, contextOf(request))
     // A hook may have given the reply another logger.

@@ -1,6 +1,6 @@
 import { performance } from '../clock.js'
 import type { HookRun } from '../lifecycle/event-recorder.js'
-import type { ListenerEvent } from '../lifecycle/events.js'
+import { isLifecycleStage, type ListenerEvent } from '../lifecycle/events.js'
 import { recordingIn, requestContext } from '../lifecycle/state.js'
 import type { FastifyBaseLogger } from 'fastify'
 import { framesHere } from '../queries/stack.js'
@@ -100,7 +100,7 @@ export function withNotifications (
   lines: readonly LogRecord[], events: readonly ListenerEvent[], start: number
 ): LogRecord[] {
   const notified = events
-    .filter(({ outcome, stage }) => outcome !== 'skipped' && stage.startsWith('kernel.'))
+    .filter(({ outcome, stage }) => outcome !== 'skipped' && isLifecycleStage(stage))
     .map((event): LogRecord => ({
       time: new Date(start + Math.floor(event.start)).toISOString(),
       offset: event.start,

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace, hookText } from '../errors/declared-place.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
-import { interceptHooks, isOwnHook, isPromise, ownHook, type LastHook } from '../lifecycle/hooks.js'
+import { interceptHooks, isInternalHook, isPromise, internalHook, type LastHook } from '../lifecycle/hooks.js'
 import { contextOf, recordingOf, requestContext, RequestContext, servicesOf, stateOf } from '../lifecycle/state.js'
 import type {} from '../routing/route-table.js'
 
@@ -26,7 +26,7 @@ const OF_PAYLOAD: ReadonlySet<string> = new Set(['preSerialization', 'onSend'])
  */
 export function recordHooks (app: FastifyInstance, last: Readonly<Record<string, LastHook>>): void {
   interceptHooks(app, (instance, name, hook, add) => {
-    if (typeof hook === 'function' && isOwnHook(hook)) return add(hook)
+    if (typeof hook === 'function' && isInternalHook(hook)) return add(hook)
     add(recordedHook(instance, name, hook, HOOKS.has(name)))
     if (typeof hook === 'function' && HOOKS.has(name)) app.hindsight.routeTable.addHook(instance, name, hook)
     last[name]?.addTo(instance)
@@ -44,7 +44,7 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
 /** A hook that records its errors, its payload and, where it is listed, its event. */
 function recordedHook (instance: FastifyInstance, name: string, hook: unknown, isListed: boolean): unknown {
   const mayFail = isListed || WITHOUT_EFFECT.includes(name as 'onError')
-  if (!mayFail || typeof hook !== 'function' || isRefused(name, hook) || isOwnHook(hook)) return hook
+  if (!mayFail || typeof hook !== 'function' || isRefused(name, hook) || isInternalHook(hook)) return hook
   const addedAt = new Error('Added here')
   const callee = describe(name as HookStage, hook.name, addedAt, instance.pluginName)
 
@@ -110,7 +110,7 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
   Object.defineProperty(call, 'name', { value: hook.name })
   Object.defineProperty(call, 'length', { value: hook.length })
   // Fastify adds a HEAD route with the hooks of a GET route.
-  return isListed ? call : ownHook(call)
+  return isListed ? call : internalHook(call)
 }
 
 /** A hook as its events name it. Its place is found when a profile is built: the files of a stack are read for that. */

@@ -4,7 +4,7 @@ import { performance } from '../clock.js'
 import { declaredPlace } from '../errors/declared-place.js'
 import { isError } from '../errors/thrown-value.js'
 import { headerValues } from '../http/responses.js'
-import { LastHook, ownHook } from '../lifecycle/hooks.js'
+import { LastHook, internalHook } from '../lifecycle/hooks.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
 import { explainNoMatch } from '../routing/no-match.js'
 import type {} from '../routing/route-table.js'
@@ -42,7 +42,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     done(calledBackWith)
   })
   beforeHandler.addTo(app)
-  app.addHook('preSerialization', ownHook(function hindsightSerialization (
+  app.addHook('preSerialization', internalHook(function hindsightSerialization (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
     const { events, timing } = recordingOf(request)
@@ -55,7 +55,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
     done(null, payload)
   }))
   // For a payload that is sent without serialization.
-  app.addHook('onSend', ownHook(function hindsightHandled (
+  app.addHook('onSend', internalHook(function hindsightHandled (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
     const recording = recordingOf(request)

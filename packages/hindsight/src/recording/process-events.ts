@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { attempt } from '../call.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import { textOfStack } from '../errors/thrown-value.js'
-import { recordingOf, requestContext, servicesOf, type Mode } from '../lifecycle/state.js'
+import { recordingOf, requestContext, servicesOf } from '../lifecycle/state.js'
 import { currentLog, LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { inspected } from '../view/text.js'
@@ -10,9 +10,9 @@ import type { Recording } from './recording.js'
 
 /** Captures the log and the process events of each recorded request, until the application is closed. */
 export function openLogs (app: FastifyInstance): LogCapture {
-  const { closing, mode } = app.hindsight
+  const { closing, lifecycle } = app.hindsight
   const capture = new LogCapture(app, addLateError)
-  closing.push(watchRejections(mode), () => capture.close())
+  closing.push(watchRejections(lifecycle !== null), () => capture.close())
   return capture
 }
 
@@ -27,31 +27,32 @@ process.on('uncaughtExceptionMonitor', onUncaught).on('warning', (warning: Error
 })
 
 const REJECTION = 'unhandledRejection'
-/** The open applications of each mode. */
-const applications: Record<Mode, number> = { observe: 0, full: 0 }
+/** The open applications: those with a lifecycle, and those that are only observed. */
+const applications = { withLifecycle: 0, observed: 0 }
 
 /** Attributes unhandled rejections to requests, until the returned function is called. */
-function watchRejections (mode: Mode): () => void {
-  if (applications.observe + applications.full === 0) process.on('newListener', onAdded).on('removeListener', onRemoved)
-  applications[mode]++
+function watchRejections (hasLifecycle: boolean): () => void {
+  const kind = hasLifecycle ? 'withLifecycle' : 'observed'
+  if (applications.observed + applications.withLifecycle === 0) process.on('newListener', onAdded).on('removeListener', onRemoved)
+  applications[kind]++
   listenForRejections()
   return () => {
-    applications[mode]--
+    applications[kind]--
     listenForRejections()
-    if (applications.observe + applications.full > 0) return
+    if (applications.observed + applications.withLifecycle > 0) return
     process.off('newListener', onAdded).off('removeListener', onRemoved)
   }
 }
 
 /**
- * Adds or removes the listener. With one, Node.js does not turn rejections into uncaught exceptions: in `observe` mode
- * it is added only beside those of the application.
+ * Adds or removes the listener. With one, Node.js does not turn rejections into uncaught exceptions: where
+ * applications are only observed, it is added only beside those of the application.
  */
 function listenForRejections (added = 0): void {
   const listeners = process.listeners(REJECTION)
   const isListening = listeners.includes(onRejection)
   const others = listeners.length - Number(isListening) + added
-  const needed = applications.full > 0 || (applications.observe > 0 && others > 0)
+  const needed = applications.withLifecycle > 0 || (applications.observed > 0 && others > 0)
   if (needed && !isListening) process.prependListener(REJECTION, onRejection)
   if (!needed && isListening) process.off(REJECTION, onRejection)
 }
@@ -79,17 +80,17 @@ function recordUncaught (raised: unknown, origin: string): void {
   const { request, ofRequest: { late } } = context
   const services = request === undefined ? late?.services : servicesOf(request)
   if (services === undefined || (request !== undefined && recordingOf(request).otherErrors.includes(raised))) return
-  const { app, mode, recorder } = services
+  const { app, lifecycle, recorder } = services
   const what = origin === REJECTION ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
-  if (mode === 'full') (request?.log ?? app.log).fatal({ err: raised, channel: 'process' }, message)
+  if (lifecycle !== null) (request?.log ?? app.log).fatal({ err: raised, channel: 'process' }, message)
   else note('fatal', message, raised instanceof Error ? textOfStack(raised) : inspected(raised))
   // The request is over, and its memory was released.
   if (request === undefined) return late?.addError(raised)
   const { failure, reply } = recordingOf(request)
   recorder?.addError(request, raised)
-  if (mode === 'full' && reply?.sent === false && failure === null) {
-    // The service ends only after pending responses were sent.
+  if (lifecycle !== null && reply?.sent === false && failure === null) {
+    // A service ends only after pending responses were sent.
     recordingOf(request).isAnswered = true
     reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
   }

@@ -50,7 +50,7 @@ export function openProfiles (
   app: FastifyInstance, settings: ProfilerSettings, options: object,
   complete: (request: FastifyRequest, reply: FastifyReply) => void, open: ReadonlySet<FastifyRequest>
 ) {
-  const { base, closing, parts, originOf, profiler, warn } = app.hindsight
+  const { base, closing, lifecycle, parts, originOf, profiler, warn } = app.hindsight
   const { collectors = [] } = settings
   const { isKeptOnSuccess, isKeptByOutcome } = collectPolicy(settings)
   const makeConfig = openConfiguration(app, options)
@@ -60,12 +60,17 @@ export function openProfiles (
 
   /** Whether neither the path nor the route excludes the request, which is known at its beginning. */
   function mayHaveProfile (request: FastifyRequest): boolean {
-    return !isProfilePath(pathnameOf(request), base) && routeConfigOf(request)?.profile !== false
+    // With a lifecycle the routes of the profiler say so themselves, and other paths are not found like any.
+    if (lifecycle === null && isProfilePath(pathnameOf(request), base)) return false
+    return routeConfigOf(request)?.profile !== false
   }
 
   /** Whether the request has a profile, by its outcome until now: the options keep it, and nothing excludes it. */
   function hasProfile (request: FastifyRequest, reply?: FastifyReply): boolean {
-    return isKeptByOutcome(request, reply) && mayHaveProfile(request)
+    if (!isKeptByOutcome(request, reply) || !mayHaveProfile(request)) return false
+    if (routeConfigOf(request)?.profile !== 'failures') return true
+    const { failure, reply: current } = recordingOf(request)
+    return failure !== null || ((reply ?? current)?.statusCode ?? 0) >= 400
   }
 
   function build (request: FastifyRequest, reply: FastifyReply, collected: Record<string, unknown>): Profile {

@@ -36,12 +36,12 @@ declare module '../lifecycle/state.js' {
 /** The calls that led to one of `send`, at most: instrumentation may have wrapped it. */
 const MAX_CALLS = 5
 
-/** Records the requests of an application, from their beginning to their profiles. Both modes call these functions. */
+/** Records the requests of an application, from their beginning to their profiles. Hooks of Hindsight, or of a lifecycle, call these functions. */
 export type Recorder = ReturnType<typeof createRecorder>
 
 /** `settings`: null where no request is profiled; then failures are recorded for their diagnostic pages only. */
 export function createRecorder (app: FastifyInstance, settings: ProfilerSettings | null, options: object) {
-  const { base, closing, debug, lifecycle, mode, parts, recording: setting, warn } = app.hindsight
+  const { base, closing, debug, lifecycle, parts, recording: setting, warn } = app.hindsight
   /** The recorded requests whose responses have not ended, in the order of their arrival. */
   const open = new Set<FastifyRequest>()
   const profiles = settings === null ? null : openProfiles(app, settings, options, complete, open)
@@ -82,8 +82,9 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.timing.startedTime = Math.round(Date.now() - recording.age)
     // The connection may be closed when the profile is built.
     app.hindsight.originOf(request)
-    recording.events = new EventRecorder(lifecycle.slots, recording.timing.startedAt, maskOf(request).header)
-    recording.collect('performance', () => performanceRecord(recording, app.hindsight.routeTable.of(request)))
+    recording.events = new EventRecorder(lifecycle?.slots ?? [], recording.timing.startedAt, maskOf(request).header)
+    recording.collect('performance', () =>
+      performanceRecord(recording, app.hindsight.routeTable.of(request), lifecycle?.stages))
     setCurrentCode(request, reply, 'route')
   }
 
@@ -186,7 +187,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (recording.waits !== undefined) releaseWaits(recording)
     const error = 'error' in ending ? ending.error : undefined
     const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
-    if (mode === 'full' && recording.isRecording && isClosed) request.log.info({ channel: 'request' }, error.message)
+    if (lifecycle !== null && recording.isRecording && isClosed) request.log.info({ channel: 'request' }, error.message)
     if (profiles === null) release(request)
     else profiles.queue(request, reply)
   }

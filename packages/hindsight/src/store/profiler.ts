@@ -26,8 +26,6 @@ export interface ProfilerOptions {
   maxProfileBytes?: number | undefined
   /** Called when profiles begin to be lost, and when they are written again. */
   warn?: Warn
-  /** The role that the profiler's pages need; none in debug mode. */
-  role?: string | undefined
   /** The parts whose values are searched; default: those of Hindsight. */
   parts?: readonly Part[] | undefined
   /** Receives the profile of each request, once. It must not throw. */
@@ -48,7 +46,6 @@ class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFIL
 
 /** Stores profiles and finds them. A failure or delay of the store affects no response. */
 export class Profiler {
-  readonly role: string | undefined
   readonly trace: ((profile: Profile) => void) | undefined
   readonly maxProfileBytes: number
   readonly #parts: readonly Part[] | undefined
@@ -66,9 +63,8 @@ export class Profiler {
   #unreadableSince: number | null = null
 
   constructor ({
-    storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, role, trace, parts
+    storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, trace, parts
   }: ProfilerOptions) {
-    this.role = role
     this.trace = trace
     this.#parts = parts
     this.#storage = storage

@@ -4,13 +4,14 @@ import { createServer } from 'node:net'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import t from 'tap'
+import { pluginOf } from '../support/products.js'
 import { hindsight } from '../../src/hindsight.js'
 import { AccessDeniedError } from '../../../../lib/security/errors.js'
 import type { ErrorReport } from '../../src/errors/report.js'
 import { outcomeSentence } from '../../src/parts/overview/index.js'
 import { build as buildFull, profileOf } from '../support/app.js'
 import { testdir } from '../support/folder.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 import { renderReport } from '../../src/error-page/diagnostic-page.js'
 import { record, sampleReport } from '../errors/sample.js'
 import { parseHtml } from '../support/parse-html.js'
@@ -744,7 +745,7 @@ t.test('odd values are serialized safely in the problem document', async (t) => 
 inBothModes('the page is not cached, and says that its form depends on Accept', async (t, _build, lifecycle) => {
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(hindsight, { lifecycle, debug: true, profiler: { storage: 'memory' } })
+  await app.register(pluginOf(lifecycle), { debug: true, profiler: { storage: 'memory' } })
   const policy = { 'content-security-policy-report-only': "default-src 'none'; report-uri /reports" }
   const cacheable = {
     'cache-control': 'public, max-age=600',

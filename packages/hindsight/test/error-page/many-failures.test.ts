@@ -1,4 +1,4 @@
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 const headers = { accept: 'text/html' }
 

@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import ts from 'typescript'
 import { pluginOf, routeCode, type Hint, type RouteCode } from '../../src/errors/hints.js'
 import { build } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 import { parseHtml } from '../support/parse-html.js'
 
 function declare (app: FastifyInstance): void {

@@ -5,7 +5,7 @@ import t from 'tap'
 import { z } from 'zod'
 import { readMessage } from '../../src/errors/message.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 const VIEWS = join(import.meta.dirname, '../../../../test/fixtures/views')
 

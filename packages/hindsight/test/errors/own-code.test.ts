@@ -8,7 +8,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import { stackFrames } from '../../src/errors/stack-frame.js'
 import type { Profile } from '../../src/store/profile.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 // The tests are started in another folder, as an application of a monorepo may be.
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'hindsight-workspace-')))

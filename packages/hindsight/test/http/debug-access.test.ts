@@ -4,10 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import type { Test } from 'tap'
 import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
+import { pluginOf } from '../support/products.js'
 import { hindsight } from '../../src/hindsight.js'
 import type { HindsightOptions } from '../../src/options.js'
 import { build, get, headerOf, listen, newest, rawText as raw, refusal, statusOf } from '../support/app.js'
-import { inBothModes, type TestedMode } from '../support/modes.js'
+import { inBothModes, type TestedMode } from '../support/products.js'
 
 const HTML = { accept: 'text/html' }
 
@@ -467,7 +468,7 @@ inBothModes('requests without access to the debug surface are profiled too', asy
 inBothModes('injected requests are judged like those of a socket', async (t, _build, lifecycle) => {
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(hindsight, { lifecycle, debug: true, debugClients: ['198.51.100.7'], debugHosts: ['tools.example'], profiler: { storage: 'memory' } })
+  await app.register(pluginOf(lifecycle), { debug: true, debugClients: ['198.51.100.7'], debugHosts: ['tools.example'], profiler: { storage: 'memory' } })
   routes(app)
   app.get('/inside', async () => (await app.inject({ url: '/boom', headers: HTML })).body)
   const isDetailed = (body: string): boolean => body.includes('debug-access.test.ts')

@@ -1,5 +1,5 @@
 import { get, listen } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 inBothModes('the client is the first address from the right that is no trusted proxy', async (t, build) => {
   const app = await build((app) => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { isOwnPath, isProfilePath } from '../../src/http/requests.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 t.test('the paths of the profiler, in each spelling that a router may accept', async (t) => {
   for (const path of ['/_profiler', '/_profiler/', '/_profiler/3fa94c.json', '/_wdt/3fa94c', '/_error/1', '//_profiler', '/%5Fprofiler/x', '/_PROFILER/x']) {

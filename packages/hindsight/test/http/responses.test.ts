@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { listen } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 const OF_BODY = {
   'accept-ranges': 'bytes',

@@ -2,7 +2,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { blocksIn, doOwnWork, watchLoop } from '../../src/lifecycle/event-loop.js'
 import { Recording } from '../../src/recording/recording.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 import { profileOf } from '../support/app.js'
 
 function block (ms: number): void {

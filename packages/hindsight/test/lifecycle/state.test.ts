@@ -5,10 +5,11 @@ import Fastify from 'fastify'
 import Oldest from 'fastify-5.0'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { pluginOf } from '../support/products.js'
 import { hindsight } from '../../src/hindsight.js'
 import { contextOf, requestContext } from '../../src/lifecycle/state.js'
 import { SECRET } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 const JSON_BODY = ['application/json', '{"a', '":1}'] as const
 const BODIES: Array<readonly [type: string, ...parts: string[]]> = [
@@ -26,7 +27,7 @@ for (const [version, create] of [['current', Fastify], ['oldest', Oldest as unkn
       seen.push(where)
     }
     const session = mode === 'full' ? { session: { secret: SECRET } } : {}
-    await app.register(hindsight, { debug: true, lifecycle: mode, ...session, profiler: { storage: 'memory' } })
+    await app.register(pluginOf(mode), { debug: true, ...session, profiler: { storage: 'memory' } })
     for (const name of ['onRequest', 'preValidation', 'preHandler', 'onResponse'] as const) {
       app.addHook(name, async (request: FastifyRequest) => { record(name, request) })
       app.addHook(name, (request: FastifyRequest, _reply: unknown, done: () => void) => { record(name, request); done() })

@@ -19,7 +19,7 @@ import { Writable } from 'node:stream'
 import type { Profile } from '../../src/store/profile.js'
 import { listen, profileOf } from '../support/app.js'
 import { testdir } from '../support/folder.js'
-import { inBothModes, MODES } from '../support/modes.js'
+import { inBothModes, MODES } from '../support/products.js'
 
 interface Line { level: number, msg: string, reqId?: string, [field: string]: unknown }
 

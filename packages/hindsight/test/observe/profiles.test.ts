@@ -3,11 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
+import { service } from '../../../../app/service.js'
 import { hindsight } from '../../src/hindsight.js'
 import type { HindsightOptions } from '../../src/options.js'
 import type { Profile } from '../../src/store/profile.js'
 import { listen, profileOf } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 const HTML = { accept: 'text/html' }
 
@@ -242,7 +243,7 @@ t.test('the wildcard route of @fastify/cors does not make a path exist', async (
   t.equal((await profileOf(app, missed)).exceptions.at(-1)?.message, 'No route found for "GET http://localhost/nowhere"')
   const full = Fastify()
   t.teardown(() => full.close())
-  await full.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' } })
+  await full.register(service, { profiler: { storage: 'memory' } })
   await full.register((await import('@fastify/cors')).default)
   t.equal((await full.inject({ url: '/nowhere', headers: HTML })).statusCode, 404)
 })

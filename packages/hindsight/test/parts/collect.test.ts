@@ -7,7 +7,7 @@ import { watchChannels } from '../../src/parts/collect.js'
 import { parts } from '../../src/parts/index.js'
 import type { Collector } from '../../src/parts/part.js'
 import { newest, refusal } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 t.test('a collector without a valid and unique name stops the start', async t => {
   const collect = (): number => 1

@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { JSDOM } from 'jsdom'
 import t, { type Test } from 'tap'
+import { pluginOf } from '../support/products.js'
 import { hindsight } from '../../src/hindsight.js'
 import { OPTIONS } from '../../src/check-options.js'
 import { GROUPS, type Collector, type CollectorPanel } from '../../src/parts/part.js'
@@ -8,7 +9,7 @@ import { html } from '../../src/view/text.js'
 import { profileOf } from '../support/app.js'
 import { testdir } from '../support/folder.js'
 import { texts } from './support.js'
-import { inBothModes, type TestedMode } from '../support/modes.js'
+import { inBothModes, type TestedMode } from '../support/products.js'
 
 interface Tenant { of: string, rows: number, secret?: string }
 
@@ -51,7 +52,7 @@ function tenantPart (calls: string[] = []): Collector<Tenant> {
 async function start (t: Test, mode: TestedMode, collectors: Collector[], storage?: 'memory'): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   const profiler = { collectors, ...storage === undefined ? { dataDir: testdir(t) } : { storage } }
-  await app.register(hindsight, { lifecycle: mode, debug: true, session: false, profiler })
+  await app.register(pluginOf(mode), { debug: true, session: false, profiler })
   app.get('/page', async (_request, reply) => reply.type('text/html').send('<!DOCTYPE html><body><p>page</p></body>'))
   app.get('/', async ({ query }: FastifyRequest) => {
     if ((query as { of?: string }).of === 'none') throw new Error('failed on purpose')

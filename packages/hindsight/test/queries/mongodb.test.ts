@@ -4,7 +4,7 @@ import mongoose from 'mongoose'
 import t, { type Test } from 'tap'
 import { observe } from '../../src/queries/observe.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 import { compare } from './compare.js'
 
 type Document = Record<string, unknown>

@@ -10,7 +10,7 @@ import { QUERY_CHANNEL } from '../../src/queries/channel.js'
 import type { Query } from '../../src/queries/query.js'
 import { testdir } from '../support/folder.js'
 import { withoutInternalFrames } from '../support/internal-frames.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 import { profileOf } from '../support/app.js'
 
 function recorded (t: Test): Query[] {

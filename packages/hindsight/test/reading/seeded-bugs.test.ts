@@ -8,7 +8,7 @@ import { successOf } from '../../src/reading/compare/last-success.js'
 import { profileMarkdown } from '../../src/reading/profile-markdown.js'
 import { seededBugs } from '../fixtures/seeded/bugs.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 const FILE = 'packages/hindsight/test/fixtures/seeded/bugs.ts'
 const LINES = readFileSync(join(import.meta.dirname, '../../../../', FILE), 'utf8').split('\n')

@@ -5,12 +5,13 @@ import etag from '@fastify/etag'
 import fp from 'fastify-plugin'
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import t from 'tap'
+import { pluginOf } from '../support/products.js'
 import { hindsight } from '../../src/hindsight.js'
 import type { ListenerEvent } from '../../src/lifecycle/events.js'
 import { eventName } from '../../src/parts/events/index.js'
 import { profileMarkdown } from '../../src/reading/profile-markdown.js'
 import { listen, profileOf } from '../support/app.js'
-import { inBothModes, type Build } from '../support/modes.js'
+import { inBothModes, type Build } from '../support/products.js'
 
 const HERE = /application-hooks\.test\.[tj]s:\d+$/
 
@@ -219,7 +220,7 @@ for (const stage of ['onRequest', 'preValidation', 'preHandler'] as const) {
     const raised: unknown[] = []
     const app = Fastify({ pluginTimeout: 60_000 })
     t.teardown(() => app.close())
-    await app.register(hindsight, { lifecycle, debug: true, session: false, profiler: { storage: 'memory' } })
+    await app.register(pluginOf(lifecycle), { debug: true, session: false, profiler: { storage: 'memory' } })
     await app.register(async (app) => {
       app.setErrorHandler((error, _request, reply) => { raised.push(error); return reply.send('') })
       app.addHook(stage as 'preHandler', function own (_request, _reply, _done): void { throw new Error('no') })

@@ -9,7 +9,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Profile } from '../../src/store/profile.js'
 import { listen, rawText, statusOf } from '../support/app.js'
 import { certificate } from '../support/certificate.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 /** How a client ends its connection; `read`: it reads the response to its end. */
 type Leaving = 'read' | 'close' | 'reset'

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import { refusal } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 // Server Timing, section 3: a list of tokens with parameters, each a token or a quoted string.
 const METRIC = /^[\w!#$%&'*+.^`|~-]+;dur=\d+(?:\.\d+)?(?:;desc="(?:[\t\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*")?$/

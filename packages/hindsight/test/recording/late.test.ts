@@ -9,7 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import t from 'tap'
 import { recordQuery } from '../../src/queries/observe.js'
 import type { Profile } from '../../src/store/profile.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 const sink = createServer((_request, response) => { setTimeout(() => response.end('{}'), 300) }).listen(0)
 await once(sink, 'listening')

@@ -7,7 +7,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { hindsight } from '../../src/hindsight.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 const REJECTION = 'unhandledRejection'
 // The runner has listeners of its own, for which a rejection is a failure.

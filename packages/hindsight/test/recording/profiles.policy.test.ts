@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { ProfilerSettings } from '../../src/options.js'
 import { listen, newest } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 function declare (app: FastifyInstance): void {
   app.get('/ok', async () => 'ok')

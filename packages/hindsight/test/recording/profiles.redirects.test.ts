@@ -4,7 +4,7 @@ import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 import { parseHtml } from '../support/parse-html.js'
 
 inBothModes('a followed redirect is the parent of the next request, without a marker in the URL', async (t, build) => {

@@ -5,7 +5,7 @@ import type { DeclaredRoute } from '../../src/routing/route-table.js'
 import { patternSegments, RouteTree } from '../../src/routing/route-pattern.js'
 import { compareRoutes } from '../../src/routing/no-match.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 const instance = Fastify()
 const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute => {

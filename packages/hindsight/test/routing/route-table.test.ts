@@ -1,7 +1,7 @@
 import t from 'tap'
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 import { openRouteTable, type RouteTable } from '../../src/routing/route-table.js'
 
 async function tableOf (

@@ -209,7 +209,7 @@ t.test('the package stores profiles in SQLite, and its command reads them', asyn
 import Fastify from 'fastify'
 import hindsight from 'fastify-hindsight'
 const app = Fastify()
-await app.register(hindsight, { lifecycle: 'full', debug: true, session: false, profiler: { dataDir: 'data' } })
+await app.register(service, { debug: true, session: false, profiler: { dataDir: 'data' } })
 app.get('/', async () => 'hello')
 const { headers } = await app.inject('/')
 await app.close()
@@ -225,6 +225,7 @@ t.test('the contract test of the package passes', async (t) => {
   writeFileSync(join(consumer, 'contract.mjs'), `
 import { MemoryStorage } from 'fastify-hindsight/storage'
 import { storageContract } from 'fastify-hindsight/storage-contract'
+import { service } from '../../../../app/service.js'
 for (const { run } of storageContract((bounds) => new MemoryStorage(bounds))) await run()
 process.stdout.write('passed')
 `)

@@ -2,7 +2,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { parts } from '../../src/parts/index.js'
 import { panelsOf } from '../../src/parts/read.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 import { parseHtml } from '../support/parse-html.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }

@@ -7,7 +7,7 @@ import type { Profile } from '../../src/store/profile.js'
 import { profile } from '../parts/fixture.js'
 import { build as buildFull, listen } from '../support/app.js'
 import { testdir } from '../support/folder.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 import type { StoredUser } from '../../../../lib/security/users.js'
 import { users } from '../../../../test/lib/security/support.js'
 

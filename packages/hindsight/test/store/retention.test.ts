@@ -7,10 +7,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import Fastify, { type FastifyInstance, type FastifyRequest, type FastifyServerOptions, type LightMyRequestResponse } from 'fastify'
 import t, { type Test } from 'tap'
+import { pluginOf } from '../support/products.js'
 import { hindsight, type HindsightOptions } from '../../src/index.js'
 import type { RequestHindsight } from '../../src/begin.js'
 import { SECRET } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -43,7 +44,7 @@ interface Kept {
 /** An application whose requests start work that outlives them. */
 async function open (t: Test, lifecycle: 'observe' | 'full', options: HindsightOptions, server: FastifyServerOptions = {}): Promise<Kept> {
   const app = Fastify({ pluginTimeout: 60_000, ...server }) as unknown as FastifyInstance
-  await app.register(hindsight, { lifecycle, ...(lifecycle === 'full' && { session: { secret: SECRET } }), ...options })
+  await app.register(pluginOf(lifecycle), { ...(lifecycle === 'full' && { session: { secret: SECRET } }), ...options })
   const kept: Kept = { app, requests: [], captures: [], injectors: [], timers: [] }
   app.post('/', async (request) => {
     kept.requests.push(new WeakRef(request))

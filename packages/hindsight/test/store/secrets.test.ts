@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import t from 'tap'
 import { createMask } from '../../src/mask/mask.js'
 import { build, listen, newest, profileOf, rawText as raw } from '../support/app.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 // Drawn afresh: the excerpts of a profile show this very source.
 const marker = (): string => `zq${Math.random().toString(36).slice(2, 8)}${Math.random().toString(36).slice(2, 8)}`

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyRequest } from 'fastify'
 import { testdir } from '../support/folder.js'
-import { inBothModes } from '../support/modes.js'
+import { inBothModes } from '../support/products.js'
 
 const MARKER = 'Xq7ZsecretZq7X'
 

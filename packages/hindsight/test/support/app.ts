@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import Fastify, { type FastifyInstance, type FastifyServerOptions, type InjectOptions } from 'fastify'
 import type { Test } from 'tap'
+import { service } from '../../../../app/service.js'
 import application, { options as serverOptions } from '../../../../app/app.js'
-import { hindsight } from '../../src/hindsight.js'
 import type { HindsightOptions } from '../../src/options.js'
-import type { ServerSettings } from '../../src/server-options.js'
+import type { ServerSettings, ServiceOptions } from '../../../../lib/options.js'
 import type { ListenerEvent } from '../../src/lifecycle/events.js'
 import { profilerSettings } from '../../src/begin.js'
 import { profileMarkdown } from '../../src/reading/profile-markdown.js'
@@ -21,7 +21,7 @@ const PLUGIN_TIMEOUT = 60_000
 
 type Declare = (app: FastifyInstance) => unknown
 
-export interface BuildOptions extends HindsightOptions {
+export interface BuildOptions extends ServiceOptions {
   /** What clients may cost the server. */
   limits?: Partial<ServerSettings>
   /** Declares routes and hooks of a test, after those of the application. */
@@ -46,11 +46,11 @@ export async function build (
   return app
 }
 
-async function buildApplication ({ declare, routesDir = NO_ROUTES, server = {}, limits, profiler, ...hindsight }: BuildOptions): Promise<FastifyInstance> {
+async function buildApplication ({ declare, routesDir = NO_ROUTES, server = {}, limits, profiler, ...others }: BuildOptions): Promise<FastifyInstance> {
   const settings = { ...serverOptions, logger: { level: 'debug', stream: { write () {} } }, pluginTimeout: PLUGIN_TIMEOUT, ...server } as FastifyServerOptions
   const app = Fastify(settings) as unknown as FastifyInstance
-  const options = { debug: true, session: { secret: SECRET }, ...hindsight, profiler: inMemory(profiler) }
-  await app.register(application, { hindsight: options, routesDir, ...(limits !== undefined && { limits }) })
+  const options = { debug: true, session: { secret: SECRET }, ...others, profiler: inMemory(profiler) }
+  await app.register(application, { service: options, routesDir, ...(limits !== undefined && { limits }) })
   await declare?.(app)
   await app.ready()
   return app
@@ -60,7 +60,7 @@ async function buildApplication ({ declare, routesDir = NO_ROUTES, server = {}, 
 export async function refusal (options: object): Promise<string> {
   const app = Fastify()
   try {
-    await app.register(hindsight, { lifecycle: 'full', debug: true, session: { secret: SECRET }, ...options })
+    await app.register(service, { debug: true, session: { secret: SECRET }, ...options })
     await app.ready()
     return 'it started'
   } catch (error) {

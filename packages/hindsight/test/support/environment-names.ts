@@ -1,4 +1,4 @@
-import { OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchemas } from '../../src/check-options.js'
+import { OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS, type OptionSchemas } from '../../../../lib/check-options.js'
 
 /** The variables of the service, beside those of Node.js and of its libraries. */
 export const environmentNames: readonly string[] = [PROCESS_OPTIONS, OPTIONS, SERVER_OPTIONS].flatMap(namesIn)

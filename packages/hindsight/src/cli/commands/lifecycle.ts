@@ -7,7 +7,7 @@ import { hintFor, type Command } from '../command.js'
 import { firstDeclaration, placeOfFailedStart } from '../../errors/failed-start.js'
 import { packageOf } from '../../errors/stack-frame.js'
 import { messageOf } from '../../errors/thrown-value.js'
-import { interceptHooks, isOwnHook, listenerOf } from '../../lifecycle/hooks.js'
+import { interceptHooks, isInternalHook, listenerOf } from '../../lifecycle/hooks.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
 import { openRouteTable, type DeclaredRoute, type Hook, type RouteTable } from '../../routing/route-table.js'
 import { settlesWithin } from '../../store/write-queue.js'
@@ -169,7 +169,7 @@ class HookOrder {
 
 // Null for a hook of Hindsight that is not a listener: it is not part of the contract.
 function textOf (hook: Hook, place: readonly string[]): string | null {
-  if (isOwnHook(hook)) {
+  if (isInternalHook(hook)) {
     const mark = listenerOf(hook)
     return mark === null ? null : `${mark.stage} ${mark.listener}`
   }

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { parseSetCookie, type Cookie } from 'set-cookie-parser'
-import { refusalOf, type Refusal } from '../../errors/refusal.js'
+import { refusalOf } from '../../errors/refusal.js'
 import { isOwnOrigin } from '../../http/origin.js'
-import { servicesOf, stateOf } from '../../lifecycle/state.js'
+import { servicesOf, stateOf, type Refusal } from '../../lifecycle/state.js'
 import type { Profile } from '../../store/profile.js'
 import { cut, visibleLine } from '../../view/text.js'
 import { isPreflight, type CorsVerdict } from '../cors/verdict.js'
@@ -82,10 +82,10 @@ function corsRefusal (origin: string, ofPreflight: boolean, reason: string, opti
 }
 
 function cookieBlocks (request: FastifyRequest, sent: Sent): Refusal[] {
-  const { originOf, sessionCookie = null } = servicesOf(request)
+  const { originOf, lifecycle } = servicesOf(request)
   const { scheme, host } = originOf(request)
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers as Record<string, string | undefined>
-  return droppedCookies(sent['set-cookie'], { scheme, host, site, mode, sessionCookie })
+  return droppedCookies(sent['set-cookie'], { scheme, host, site, mode, sessionCookie: lifecycle?.sessionCookie ?? null })
 }
 
 /** The facts of a request that decide whether a browser accepts cookies. */

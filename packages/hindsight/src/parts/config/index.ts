@@ -52,14 +52,14 @@ const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
 
 /** Returns the function that makes the summary for the profiles of an application, which its `id` identifies. */
 export function openConfiguration (app: FastifyInstance, options: object): () => object {
-  const { mask, mode: lifecycle, debug } = app.hindsight
+  const { mask, debug } = app.hindsight
   const folder = process.cwd()
   // Later the folder may have another one than the code that was loaded.
   const revision = debug ? revisionOf(folder) : undefined
   const hindsight = ownVersion()
   return () => {
     const { node } = process.versions
-    const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '', lifecycle }
+    const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '' }
     // The name `session` would hide all of its options.
     const { session, ...others } = options as { session?: unknown }
     const text = JSON.stringify([shown, mask.value(others), mask.value(session), app.initialConfig])

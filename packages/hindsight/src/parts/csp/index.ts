@@ -1,4 +1,4 @@
-import type { Refusal } from '../../errors/refusal.js'
+import type { Refusal } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut, visibleLine } from '../../view/text.js'
 import { pairsSection, rowsSection } from '../../view/components.js'

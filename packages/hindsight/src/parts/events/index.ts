@@ -1,6 +1,6 @@
 import { shortFile } from '../../errors/stack-frame.js'
 import type { EventRecorder } from '../../lifecycle/event-recorder.js'
-import { shownValue, type HeaderChange, type ListenerEvent } from '../../lifecycle/events.js'
+import { isLifecycleStage, shownValue, type HeaderChange, type ListenerEvent } from '../../lifecycle/events.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
@@ -67,7 +67,7 @@ function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
   const { stage, listener, pass, outcome, plugin, source, start, duration } = event
   if (outcome === 'skipped') return []
   const title = `${stage}${pass === 'error' ? ', error pass' : ''}`
-  const isListener = stage.startsWith('kernel.')
+  const isListener = isLifecycleStage(stage)
   return [{
     step: isListener ? 'listener' : 'hook',
     ofHindsight: isListener && OBSERVERS.has(listener),

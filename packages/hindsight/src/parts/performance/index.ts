@@ -1,5 +1,5 @@
 import { shortFile } from '../../errors/stack-frame.js'
-import { HOOK_OF_STAGE, hookTitle } from '../../lifecycle/events.js'
+import { hookTitle } from '../../lifecycle/events.js'
 import type { Recording } from '../../recording/recording.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
 import { html } from '../../view/text.js'
@@ -110,11 +110,14 @@ export const performance: Part<Data> = {
  * hooks, when these began, and when the response was ready to be sent, since the request arrived;
  * how long Hindsight made its page or toolbar, which neither `firstByte` nor the duration of the profile contains; and
  * where the time went. `routeHooks`: the time of the handler has that of the `preHandler` hooks of its route.
+ * `hookOf`: the hooks of the stages of a lifecycle.
  */
-export function performanceRecord (recording: Recording, route: DeclaredRoute | null): Data {
+export function performanceRecord (
+  recording: Recording, route: DeclaredRoute | null, hookOf: Readonly<Record<string, string>> = {}
+): Data {
   const { timing, work } = recording
   const routeHooks = route?.hooks.includes('preHandler') === true
-  const ownHooks = route === null ? [] : ownHooksOf(route, recording)
+  const ownHooks = route === null ? [] : ownHooksOf(route, recording, hookOf)
   const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt, ownStart, own } = timing
   return {
     ...(handlerStart !== 0 && { handlerStart: round(handlerStart - startedAt) }),
@@ -137,9 +140,11 @@ const STAGES: readonly string[] = ['onRequest', 'preParsing', 'preValidation', '
  * When hooks of the route itself ran, which are not recorded: between the recorded functions of other stages. Those of
  * `onSend` end with the response, and `preHandler` is part of the handler's time.
  */
-function ownHooksOf ({ hooks, options }: DeclaredRoute, { timing, events, reply }: Recording): Data[] {
+function ownHooksOf (
+  { hooks, options }: DeclaredRoute, { timing, events, reply }: Recording, hookOf: Readonly<Record<string, string>>
+): Data[] {
   const { startedAt, parsedAt, handlerStart, responseReadyAt } = timing
-  const placeOf = (stage: string): number => STAGES.indexOf((HOOK_OF_STAGE as Record<string, string>)[stage] ?? stage)
+  const placeOf = (stage: string): number => STAGES.indexOf(hookOf[stage] ?? stage)
   const all = events?.events().map((event) => ({ ...event, place: placeOf(event.stage) })) ?? []
   return hooks.flatMap((stage) => {
     const place = placeOf(stage)

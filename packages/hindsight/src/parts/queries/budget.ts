@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { checkOptions, ROUTE_ATTRIBUTES, type OptionSchema } from '../../check-options.js'
-import { ownHook } from '../../lifecycle/hooks.js'
+import { checkOptions, ROUTE_OPTIONS, type OptionSchema } from '../../check-options.js'
+import { internalHook } from '../../lifecycle/hooks.js'
 import { recordingOf } from '../../lifecycle/state.js'
 import type { HindsightOptions, QuerySettings } from '../../options.js'
 import { routeName } from '../../routing/route-table.js'
@@ -17,7 +17,7 @@ declare module 'fastify' {
 
 const QueryBudgetError = createError('HINDSIGHT_QUERY_BUDGET', '%s', 500)
 
-const SCHEMAS = { hindsight: ROUTE_ATTRIBUTES.hindsight as OptionSchema }
+const SCHEMAS = { hindsight: ROUTE_OPTIONS.hindsight as OptionSchema }
 
 interface Queries { count: number, findings: Finding[], groups: QueryGroup[] }
 type Sent = (error: Error | null, payload?: unknown) => void
@@ -37,7 +37,7 @@ export function checkBudgets (app: FastifyInstance, setting: HindsightOptions['q
     if (hindsight.maxQueries !== undefined) route.onSend = [...hooks]
   })
 
-  const checkBudget = ownHook(function checkBudget (
+  const checkBudget = internalHook(function checkBudget (
     request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: Sent
   ): void {
     const recording = recordingOf(request)

@@ -66,7 +66,7 @@ export function recordRequest (request: FastifyRequest): void {
       ...(user !== undefined && { user: mask.value(user) }),
       ...(isInjected && { injected: true }),
       ...(serverUrl !== undefined && { serverUrl }),
-      session: { used: state.sessionUsed === true }
+      session: { used: state.sessionUsed }
     }
   })
 }
@@ -89,7 +89,7 @@ function sentBodyOf (body: unknown, copy: unknown, chunks: readonly Buffer[] | n
 
 /** The plain values of the user that a plugin of the application has put on the request. No getter is called. */
 function userRecord (request: FastifyRequest): unknown {
-  if (servicesOf(request).mode !== 'observe') return undefined
+  if (servicesOf(request).lifecycle !== null) return undefined
   const user: unknown = Object.getOwnPropertyDescriptor(request, 'user')?.value
   if (typeof user !== 'object' || user === null) return isScalar(user) ? user : undefined
   const fields = Object.entries(Object.getOwnPropertyDescriptors(user)).slice(0, MAX_USER_FIELDS)

@@ -3,6 +3,7 @@ import { attempt } from '../../call.js'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { isRetrieval } from '../../http/requests.js'
+import { isLifecycleStage } from '../../lifecycle/events.js'
 import { recordingOf, servicesOf } from '../../lifecycle/state.js'
 import type { Profile } from '../../store/profile.js'
 import { milliseconds } from '../../view/components.js'
@@ -85,7 +86,7 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   if (run != null) {
     const { stage, listener, source } = run.callee
     const hook = `the ${stage} hook${listener === stage ? '' : ` ${listener}`}`
-    const name = stage.startsWith('kernel.') ? `the listener ${listener}` : hook
+    const name = isLifecycleStage(stage) ? `the listener ${listener}` : hook
     return code(isHijacked ? `${name}, whose hijacked reply has not ended` : name, source, run.startedAt)
   }
   if (isHijacked) return code('a hijacked reply that has not ended', route)

@@ -3,7 +3,7 @@ import { attempt } from '../../call.js'
 import { performance } from '../../clock.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
-import { LastHook, ownHook } from '../../lifecycle/hooks.js'
+import { LastHook, internalHook } from '../../lifecycle/hooks.js'
 import { recordingOf, servicesOf } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import { cut, safeJson, visibleLine } from '../../view/text.js'
@@ -62,9 +62,9 @@ export function compareMessages (app: FastifyInstance): Record<'preValidation' |
     preSerialization: new LastHook('preSerialization', (isLast) => payloadHook(rememberReturned, isLast))
   }
   last.preValidation.addTo(app)
-  app.addHook('preHandler', ownHook(requestHook(compareReceived, () => true)))
+  app.addHook('preHandler', internalHook(requestHook(compareReceived, () => true)))
   last.preSerialization.addTo(app)
-  app.addHook('onSend', ownHook(payloadHook(compareSerialized, () => true)))
+  app.addHook('onSend', internalHook(payloadHook(compareSerialized, () => true)))
   return last
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { representation } from '../../http/requests.js'
 import { renderShortError } from '../../error-page/plain-pages.js'
+import { routeOptions } from '../_profiler/responses.js'
 
 const ACCEPT_OF: ReadonlyMap<string | undefined, string> = new Map([
   ['json', 'application/json'], ['txt', 'text/plain'], ['md', 'text/markdown'], ['html', 'text/html']
@@ -8,6 +9,7 @@ const ACCEPT_OF: ReadonlyMap<string | undefined, string> = new Map([
 
 /** Shows the error of production in debug mode: `/_error/404`, `/_error/500.json`. */
 export default async function errorPreview (app: FastifyInstance): Promise<void> {
+  const preview = routeOptions(app, '_preview_error')
   app.get('/:code(^[45]\\d\\d)', preview, show)
   app.get('/:code(^[45]\\d\\d).:format(^[a-z]+)', preview, show)
 
@@ -20,5 +22,3 @@ export default async function errorPreview (app: FastifyInstance): Promise<void>
     return renderShortError(status, as.type)
   }
 }
-
-const preview = { config: { name: '_preview_error', debugOnly: true } }

@@ -31,13 +31,8 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
     const suffix = suffixOf(request)
     if (suffix !== undefined) request.headers.accept = suffix === '.md' ? 'text/markdown' : 'application/json'
   })
-  app.setErrorHandler<FastifyError>(async (error, request, reply) => {
-    const { code, statusCode = 500, message } = error
-    if (statusCode === 503) return await sendStoreError(error, request, reply)
-    if (!NOTICES.test(code) || !prefersHtml(request.headers.accept)) throw error
-    const title = statusCode === 404 ? 'Not found' : 'Not possible'
-    return await sendPage(request, reply.code(statusCode), (options) => noticePage(options, title, message))
-  })
+  // A lifecycle answers errors by its own handler.
+  if (app.hindsight.lifecycle === null) app.setErrorHandler<FastifyError>(sendNotice)
   app.get('/assets/:name', routeOptions(app, ASSET), sendAsset)
   // Parsers of the application are replaced.
   for (const type of [FORM, REPORT]) if (app.hasContentTypeParser(type)) app.removeContentTypeParser(type)
@@ -47,6 +42,15 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   app.addContentTypeParser(REPORT, { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'))
   const options = { ...routeOptions(app, '_profiler_csp_report'), bodyLimit: REPORT_LIMIT }
   app.post('/csp-report/:token', options, attachReport)
+}
+
+/** Answers an error: that there is no such profile as a page with one sentence, and a problem of the store. */
+async function sendNotice (error: FastifyError, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+  const { code, statusCode = 500, message } = error
+  if (statusCode === 503) return await sendStoreError(error, request, reply)
+  if (!NOTICES.test(code) || !prefersHtml(request.headers.accept)) throw error
+  const title = statusCode === 404 ? 'Not found' : 'Not possible'
+  return await sendPage(request, reply.code(statusCode), (options) => noticePage(options, title, message))
 }
 
 /** Attaches the report of a page whose policy was violated to the profile of the page. */

@@ -20,22 +20,14 @@ export const ASSET = '_profiler_asset'
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** The options of each route: for clients that may see the debug surface, or for operators outside debug mode. */
-export function routeOptions ({ hindsight }: FastifyInstance, name: string) {
-  const { role } = hindsight.profiler
-  const access = role === undefined ? { debugOnly: true } : { isGranted: role }
-  const config: FastifyContextConfig = { name, profile: false, ownOriginOnly: true, ...access }
-  // Requests of developers for pages are none of the application.
-  return { config, ...hindsight.debug && { logLevel: 'silent' as const } }
+/** The options of each route. */
+export function routeOptions ({ profilerRoute }: FastifyInstance, name: string) {
+  const config: FastifyContextConfig = { name, ...profilerRoute.config }
+  return { ...profilerRoute, config }
 }
 
-/**
- * Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. In debug mode
- * the requests take no id of the application.
- */
+/** Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. */
 export function isolate (app: FastifyInstance): void {
-  let requests = 0
-  if (app.hindsight.debug) app.setGenReqId(() => `page-${++requests}`)
   app.addHook('onRequest', async function refuseOtherSites (request, reply) {
     // Pages replace this policy.
     reply.headers(ISOLATION).header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
@@ -124,7 +116,7 @@ export async function formOf (request: FastifyRequest): Promise<Fields> {
   return fields
 }
 
-/** The user of a request, in `full` mode with the option `security`. */
-function identifierOf ({ user }: { user?: FastifyRequest['user'] }): string | undefined {
-  return user?.identifier
+/** The user of a request, where a lifecycle has set one. */
+function identifierOf (request: FastifyRequest): string | undefined {
+  return (request as { user?: { identifier?: string } | null }).user?.identifier
 }

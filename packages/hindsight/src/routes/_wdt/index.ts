@@ -2,15 +2,14 @@ import type { FastifyInstance } from 'fastify'
 import { absoluteUrl } from '../../http/origin.js'
 import { TOKEN_PATTERN } from '../../store/profile.js'
 import { toolbar, toolbarOf } from '../../reading/pages/toolbar/toolbar.js'
-import { formatOf, isolate, sendHtml, suffixOf, TokenNotFoundError } from '../_profiler/responses.js'
+import { formatOf, isolate, routeOptions, sendHtml, suffixOf, TokenNotFoundError } from '../_profiler/responses.js'
 
 /** The debug toolbar of a stored profile, in debug mode: the toolbar alone, or its data. */
 export default async function toolbarRoutes (app: FastifyInstance): Promise<void> {
   isolate(app)
 
-  const config = { name: '_wdt', profile: false, ownOriginOnly: true, debugOnly: true }
   // Any method: an unknown token is 404 for each of them, as in the observed service.
-  app.all('/:token', { config, logLevel: 'silent' }, async function showToolbar (request, reply) {
+  app.all('/:token', routeOptions(app, '_wdt'), async function showToolbar (request, reply) {
     const { base, originOf, profiler, parts, editor } = app.hindsight
     const token = (request.params as { token: string }).token.replace(/\.json$/, '')
     const profile = TOKEN_PATTERN.test(token) ? await profiler.find(token) : undefined

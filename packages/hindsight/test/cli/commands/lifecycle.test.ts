@@ -47,7 +47,7 @@ const application = (options: string): string => `
 import fp from 'fastify-plugin'
 import hindsight from 'fastify-hindsight'
 export default fp(async function application (app) {
-  await app.register(hindsight, { lifecycle: 'full', session: false, ...${options} })
+  await app.register(service, { session: false, ...${options} })
   app.addHook('onRequest', async function first () {})
   await app.register(fp(async function auth (app) {
     app.addHook('onRequest', function checkKey (request, reply, done) { done() })
@@ -199,6 +199,7 @@ t.test('errors of plugins reach the application as without the command', async (
 
 const PLAIN = `
 import Fastify from 'fastify'
+import { service } from '../../../../../app/service.js'
 const app = Fastify({ logger: true })
 app.addHook('onRequest', async function first () {})
 app.addHook('onRoute', (route) => { if (route.url === '/\\u001b[31m') route.preHandler = [async function limit () {}] })

@@ -5,7 +5,7 @@ import { MemoryStorage } from '../../../src/store/memory.js'
 import { recordOf } from '../../../src/store/summary.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { failure, profile } from '../../parts/fixture.js'
 import { sample } from '../../parts/sample.js'
 

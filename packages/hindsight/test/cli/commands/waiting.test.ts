@@ -7,7 +7,7 @@ import { execute } from '../../../src/cli/run.js'
 import { requestLines, sentenceLines } from '../../../src/cli/terminal.js'
 import type { WaitingView } from '../../../src/routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const REQUEST = { token: '000001', time: '2026-01-02T03:04:05.678Z', method: 'GET', url: 'http://h/', duration: 1 }
 

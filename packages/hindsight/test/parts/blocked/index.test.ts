@@ -10,7 +10,7 @@ import { recordOf } from '../../../src/store/summary.js'
 import { build, TOKEN, users } from '../../../../../test/lib/security/support.js'
 import { testdir } from '../../support/folder.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const OPTIONS: HindsightOptions = {

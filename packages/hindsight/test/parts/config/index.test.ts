@@ -9,7 +9,7 @@ import {
 import { markup } from '../support.js'
 import { profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 t.test('the version is that of this package', async t => {
   t.match(ownVersion(), /^\d+\.\d+\.\d+/)

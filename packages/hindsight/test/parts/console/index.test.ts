@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { profileOf } from '../../support/app.js'
 
 const isPublished = Number.parseInt(process.versions.node, 10) >= 22

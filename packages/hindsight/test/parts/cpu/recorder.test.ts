@@ -9,7 +9,7 @@ import { callTreeOf, cpuProfileOf, readCpuRecord, type CpuRecord } from '../../.
 import { aggregate, current, functionOf } from '../../../src/parts/cpu/recorder.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { limitsAt, NEVER } from '../../support/timers.js'
 import { HOSTILE } from '../hostile.js'
 

@@ -3,14 +3,15 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
+import { pluginOf } from '../../support/products.js'
 import { hindsight } from '../../../src/hindsight.js'
-import type { Mode } from '../../../src/lifecycle/state.js'
+import type { TestedMode as Mode } from '../../support/products.js'
 import { createMask } from '../../../src/mask/mask.js'
 import { shownHeaders } from '../../../src/parts/events/index.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { testdir } from '../../support/folder.js'
 import { listen, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const HERE = /events[\\/]headers\.test\.ts:\d+$/
 
@@ -18,7 +19,7 @@ async function application (t: Test, lifecycle: Mode, declare: (app: FastifyInst
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())
   app.addHook('onRequest', async (_request, reply) => { reply.header('x-before', '1') })
-  await app.register(hindsight, { lifecycle, debug: true, profiler: { storage: 'memory' } })
+  await app.register(pluginOf(lifecycle), { debug: true, profiler: { storage: 'memory' } })
   await declare(app)
   return app
 }

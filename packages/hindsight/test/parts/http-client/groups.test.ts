@@ -8,7 +8,7 @@ import { callGroups, identifierPositions, problemOf, sentenceOf } from '../../..
 import { httpClient } from '../../../src/parts/http-client/index.js'
 import type { Data } from '../../../src/parts/read.js'
 import type { Profile } from '../../../src/store/profile.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { profileOf } from '../../support/app.js'
 
 const call = (path: string, start: number, duration: number | null = 4, source = '/app/src/cart.js:20:7') =>

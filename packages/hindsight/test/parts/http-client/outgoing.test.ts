@@ -7,7 +7,7 @@ import { Agent, fetch as undiciFetch, request as undiciRequest } from 'undici'
 import type { ProfilerSettings } from '../../../src/options.js'
 import { profileAddress } from '../../../src/parts/http-client/outgoing.js'
 import { build, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const server = http.createServer((request, response) => {
   response.setHeader('set-cookie', 'sid=s3cret-answer')

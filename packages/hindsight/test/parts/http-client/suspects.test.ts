@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const ANSWERS: Record<string, [status: number, headers: Record<string, string>, body: string]> = {
   '/page': [200, { 'content-type': 'text/html; charset=utf-8' }, '<!DOCTYPE html><p>Maintenance'],

@@ -4,7 +4,7 @@ import { budgetSentence, shareTime, type TimeBudget, type Work } from '../../../
 import { recordingOf } from '../../../src/lifecycle/state.js'
 import { unfinishedProfile } from '../../../src/parts/collect.js'
 import { recordQuery } from '../../../src/queries/observe.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { listen, profileOf } from '../../support/app.js'
 
 const QUERIES = { one: 'query', many: 'queries' }

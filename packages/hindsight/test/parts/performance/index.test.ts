@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
+import { pluginOf } from '../../support/products.js'
 import { hindsight } from '../../../src/hindsight.js'
 import { performance } from '../../../src/clock.js'
 import { toolbarOf } from '../../../src/reading/pages/toolbar/toolbar.js'
@@ -12,7 +13,7 @@ import { timelineOf } from '../../../src/parts/read.js'
 import { profile } from '../fixture.js'
 import { profileOf, SECRET } from '../../support/app.js'
 import { texts } from '../support.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const event = (listener: string, start: number, duration: number, stage = 'kernel.request') =>
   ({ stage, listener, pass: 'main', outcome: 'ran', start, duration }) as never
@@ -76,7 +77,7 @@ inBothModes('the times of a request are in their order, and within its duration'
 
 inBothModes('a handler that continues after its reply ends with the reply', async (t, _build, lifecycle) => {
   const app = Fastify() as unknown as FastifyInstance
-  await app.register(hindsight, { debug: true, lifecycle, profiler: { storage: 'memory' }, ...(lifecycle === 'full' && { session: { secret: SECRET } }) })
+  await app.register(pluginOf(lifecycle), { debug: true, profiler: { storage: 'memory' }, ...(lifecycle === 'full' && { session: { secret: SECRET } }) })
   app.get('/', async (_request, reply) => {
     reply.type('text/html').send('<html><body></body></html>').then(() => {}, () => {})
     await sleep(50)

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { overview } from '../../../src/parts/overview/index.js'
 import { timeline } from '../../../src/parts/timeline/index.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { shown, texts } from '../support.js'
 
 const factsOf = (profile: Parameters<typeof shown>[1]): string =>

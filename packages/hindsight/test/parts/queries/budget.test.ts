@@ -3,13 +3,14 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import { pluginOf } from '../../support/products.js'
 import { observe } from '../../../src/queries.js'
 import { recordQuery } from '../../../src/queries/observe.js'
 import { beginQuery, callAsync } from '../../../src/queries/query.js'
 import { hindsight } from '../../../src/hindsight.js'
 import { findLibrary } from '../../../src/store/sqlite/availability.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const { DatabaseSync } = createRequire(import.meta.url)(findLibrary() as string) as typeof import('@photostructure/sqlite')
 const json = { accept: 'application/json' }
@@ -127,7 +128,7 @@ for (const lifecycle of ['observe', 'full'] as const) {
     const declare = async (settings: object): Promise<string> => {
       const app: FastifyInstance = Fastify({ pluginTimeout: 60_000 })
       t.teardown(() => app.close())
-      await app.register(hindsight, { debug: true, lifecycle, profiler: false })
+      await app.register(pluginOf(lifecycle), { debug: true, profiler: false })
       try {
         app.get('/a', { config: { hindsight: settings } }, async () => 'a')
         await app.ready()

@@ -9,7 +9,7 @@ import { recordQuery } from '../../../src/queries/observe.js'
 import { announce, beginQuery, callAsync, callBack, endQuery, type Query } from '../../../src/queries/query.js'
 import { milliseconds } from '../../../src/view/components.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { BROKEN, declareArticles, queriesOf, unknownColumn } from './database.js'
 
 inBothModes('the JSON of a profile has the queries as its schema describes them', async (t, build) => {

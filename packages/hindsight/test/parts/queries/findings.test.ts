@@ -12,7 +12,7 @@ import { observe, recordQuery } from '../../../src/queries/observe.js'
 import { beginQuery, callAsync } from '../../../src/queries/query.js'
 import { readSearch } from '../../../src/store/search-query.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import type { Database } from './database.js'
 import { recordedFrom, times, type Sent } from './sent.js'
 

@@ -11,7 +11,7 @@ import { queryOfSpan } from '../../../src/parts/queries/query-spans.js'
 import { problemsOf } from '../../../src/parts/read.js'
 import { spans } from '../../../src/parts/spans/index.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { shown, texts } from '../support.js'
 
 function tracerOf (t: Test): { tracer: Tracer, exporter: InMemorySpanExporter } {

@@ -5,7 +5,7 @@ import { queryReader } from '../../../src/parts/queries/mask-query.js'
 import { recordQuery } from '../../../src/queries/observe.js'
 import { profileMarkdown } from '../../../src/reading/profile-markdown.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { queriesOf } from './database.js'
 
 /** Errors of databases that repeat a value of their query, with their fields; `S` is the value. */

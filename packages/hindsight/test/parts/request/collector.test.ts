@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { profileMarkdown } from '../../../src/reading/profile-markdown.js'
 import { get, listen, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const encoder = new TextEncoder()
 

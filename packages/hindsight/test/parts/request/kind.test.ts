@@ -5,7 +5,7 @@ import { matcher } from '../../../src/store/criteria.js'
 import { readSearch } from '../../../src/store/search-query.js'
 import type { Profile, ProfileSummary } from '../../../src/store/profile.js'
 import { recordOf } from '../../../src/store/summary.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { profile } from '../fixture.js'
 
 t.test('a request is of a kind, by what its client says', async (t) => {

@@ -11,7 +11,7 @@ import { SpanLog, type SpanLike } from '../../../src/parts/spans/span-processor.
 import { problemsOf } from '../../../src/parts/read.js'
 import { createMask } from '../../../src/mask/mask.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { HOSTILE } from '../hostile.js'
 import { profile } from '../fixture.js'
 import { shown, texts } from '../support.js'

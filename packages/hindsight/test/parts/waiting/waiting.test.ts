@@ -8,7 +8,7 @@ import { traceWaits } from '../../../src/parts/waiting/trace.js'
 import type { WaitingRequest } from '../../../src/recording/waiting.js'
 import type { WaitingView } from '../../../src/routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
-import { inBothModes, type Build } from '../../support/modes.js'
+import { inBothModes, type Build } from '../../support/products.js'
 import { HANGS, placeOf, type Hang } from './hangs.js'
 
 /** Starts an application in which each request for `/<number>` hangs, and sends all of them. */

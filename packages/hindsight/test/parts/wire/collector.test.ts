@@ -1,7 +1,7 @@
 import type { FastifyInstance, InjectOptions, RouteShorthandOptions } from 'fastify'
 import type { Profile } from '../../../src/store/profile.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 interface Case {
   name: string

@@ -10,7 +10,7 @@ import { profileMarkdown } from '../../../src/reading/profile-markdown.js'
 import { replay } from '../../../src/reading/replay/replay.js'
 import { storedRequest } from '../../../src/reading/replay/stored-request.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { shown, texts } from '../support.js'
 
 const orders = {

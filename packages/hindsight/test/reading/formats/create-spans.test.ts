@@ -10,7 +10,7 @@ import { profileOf } from '../../support/app.js'
 import { failure, profile } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { sample } from '../../parts/sample.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const TRACEPARENT = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
 const exporter = new InMemorySpanExporter()

@@ -1,4 +1,4 @@
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const cases: Array<[path: string, accept: string, status: number, type: string, body: RegExp]> = [
   ['/_error/404', 'text/html', 404, 'text/html; charset=utf-8', /<title>An Error Occurred: Not Found<\/title>/],

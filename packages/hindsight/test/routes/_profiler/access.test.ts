@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { HindsightOptions } from '../../../src/options.js'
 import { get, headerOf, listen, rawText as raw, statusOf } from '../../support/app.js'
 import { profile } from '../../parts/fixture.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const SECRET_TEXT = 'what only its developer may see'
 const TOKEN = '00000a'

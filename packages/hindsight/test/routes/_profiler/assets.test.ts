@@ -1,6 +1,6 @@
 import { ISOLATION, pageAssets, toolbarAssets } from '../../../src/reading/pages/layout.js'
 import { listen, newest, raw } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 inBothModes('assets have their media type, and browsers cache them', async (t, build) => {
   const app = await build()

@@ -7,7 +7,7 @@ import { recordQuery } from '../../../src/queries/observe.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
-import { inBothModes, type Build } from '../../support/modes.js'
+import { inBothModes, type Build } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 type Settings = Exclude<HindsightOptions['profiler'], string | false | undefined>

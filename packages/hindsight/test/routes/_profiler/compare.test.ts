@@ -3,7 +3,7 @@ import { failure, profile } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { sample } from '../../parts/sample.js'
 import { htmlChecker } from '../../support/html-checker.js'
-import { inBothModes, type Build } from '../../support/modes.js'
+import { inBothModes, type Build } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }

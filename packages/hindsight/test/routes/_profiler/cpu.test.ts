@@ -3,7 +3,7 @@ import { readCpuRecord } from '../../../src/parts/cpu/record.js'
 import { profile } from '../../parts/fixture.js'
 import { sample } from '../../parts/sample.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes, type Build } from '../../support/modes.js'
+import { inBothModes, type Build } from '../../support/products.js'
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const json = { accept: 'application/json' }

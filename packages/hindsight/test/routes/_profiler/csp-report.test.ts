@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { HindsightOptions } from '../../../src/options.js'
 import { listen } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const DOCUMENT = { 'sec-fetch-dest': 'document', accept: 'text/html' }
 const LEGACY = { 'content-type': 'application/csp-report' }

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { hindsight } from '../../../src/hindsight.js'
 import type { ShownDifference } from '../../../src/reading/compare/last-success.js'
 import { get, listen, statusOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { htmlChecker } from '../../support/html-checker.js'
 import { parseHtml } from '../../support/parse-html.js'
 

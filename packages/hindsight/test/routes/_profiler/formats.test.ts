@@ -1,5 +1,5 @@
 import { requested } from '../../reading/formats/stored.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 inBothModes('the request of a profile is downloaded in each format', async (t, build) => {
   const app = await build()

@@ -7,7 +7,7 @@ import { parts } from '../../../src/parts/index.js'
 import profilerRoutes from '../../../src/routes/_profiler/index.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html' }

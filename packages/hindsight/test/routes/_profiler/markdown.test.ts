@@ -1,5 +1,5 @@
 import { get, listen, statusOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { Profiler } from '../../../src/store/profiler.js'
 import { MemoryStorage } from '../../../src/store/memory.js'
 

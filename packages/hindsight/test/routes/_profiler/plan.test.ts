@@ -6,7 +6,7 @@ import { observe, recordQuery } from '../../../src/queries.js'
 import { findLibrary } from '../../../src/store/sqlite/availability.js'
 import { build as buildService, profileOf } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const { DatabaseSync } = createRequire(import.meta.url)(findLibrary() as string) as typeof import('@photostructure/sqlite')

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
+import { pluginOf } from '../../support/products.js'
 import { hindsight } from '../../../src/hindsight.js'
 import { execute } from '../../../src/cli/run.js'
 import type { HindsightOptions } from '../../../src/options.js'
@@ -16,7 +17,7 @@ import { sample } from '../../parts/sample.js'
 import { build as buildService, listen, newest, profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
 import { htmlChecker } from '../../support/html-checker.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
@@ -48,7 +49,7 @@ inBothModes('forms are accepted by all applications with the same store, also af
   const dataDir = join(testdir(t), mode)
   const application = async (profiler: HindsightOptions['profiler']): Promise<FastifyInstance> => {
     const app = Fastify({ pluginTimeout: 60_000 })
-    await app.register(hindsight, { lifecycle: mode, debug: true, profiler: profiler ?? {} })
+    await app.register(pluginOf(mode), { debug: true, profiler: profiler ?? {} })
     app.get('/stock', async () => 'stock')
     t.teardown(() => app.close())
     return app
@@ -249,7 +250,7 @@ t.test('requests of the profiler are not replayed below a prefix of the applicat
     t.teardown(() => app.close())
     let profiler: FastifyInstance['hindsight']['profiler'] | undefined
     await app.register(async (scope) => {
-      await scope.register(hindsight, { lifecycle: mode, debug: true, profiler: { storage: 'memory' } })
+      await scope.register(pluginOf(mode), { debug: true, profiler: { storage: 'memory' } })
       scope.get('/_errors', () => 'of the application')
       profiler = scope.hindsight.profiler
     }, { prefix: '/api' })

@@ -3,7 +3,7 @@ import t from 'tap'
 import { HOSTILE } from '../../parts/hostile.js'
 import { build as buildService } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html' }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MemoryStorage } from '../../../src/store/memory.js'
 import { listen } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 inBothModes('an application closes while a list is open', async (t, build) => {
   const app = await build()

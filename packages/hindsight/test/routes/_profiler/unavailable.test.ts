@@ -1,5 +1,5 @@
 import { MemoryStorage } from '../../../src/store/memory.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const PAGE = '<!doctype html><html lang="en"><head><title>a</title></head><body><p>a</p></body></html>'
 const HTML = { accept: 'text/html' }

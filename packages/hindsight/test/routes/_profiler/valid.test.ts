@@ -3,7 +3,7 @@ import { panelsOf } from '../../../src/parts/read.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { sample } from '../../parts/sample.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { htmlChecker } from '../../support/html-checker.js'
 
 const findings = htmlChecker({

@@ -9,7 +9,7 @@ import { recordQuery } from '../../../src/queries/observe.js'
 import type { Profile } from '../../../src/store/profile.js'
 import type { WaitingView } from '../../../src/routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const SECRET_PATH = '/orders/7?api_key=secret-of-the-client&note=%3Cscript%3E%E2%80%AE'
 

@@ -3,7 +3,7 @@ import { failure, profile } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { ISOLATION } from '../../../src/reading/pages/layout.js'
 import { listen, raw } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 
 const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }
 

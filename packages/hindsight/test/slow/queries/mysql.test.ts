@@ -3,7 +3,7 @@ import promises from 'mysql2/promise'
 import t from 'tap'
 import { profileOf } from '../../support/app.js'
 import { mariaServer } from '../../support/mariadb.js'
-import { inBothModes, type TestedMode } from '../../support/modes.js'
+import { inBothModes, type TestedMode } from '../../support/products.js'
 
 t.setTimeout(300_000)
 

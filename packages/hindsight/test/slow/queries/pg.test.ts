@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { observe } from '../../../src/queries/observe.js'
 import { compare, type Program } from '../../queries/compare.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { postgresServer, type PostgresServer } from '../../support/postgres.js'
 
 t.setTimeout(300_000)

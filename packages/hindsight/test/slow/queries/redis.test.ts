@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import t, { type Test } from 'tap'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/modes.js'
+import { inBothModes } from '../../support/products.js'
 import { connectTo, freePort } from '../../support/ports.js'
 import { findProgram, missing, serverFolder, startServer } from '../../support/server-process.js'
 

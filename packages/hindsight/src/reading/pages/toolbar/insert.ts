@@ -47,18 +47,19 @@ export function insertToolbar ({ hindsight }: FastifyInstance): (
     const page = textOf(payload)
     const end = endOf(page)
     if (end === undefined) return
-    const isFull = hindsight.mode === 'full'
+    // A lifecycle composes the policy of its responses.
+    const extendsPolicy = hindsight.lifecycle !== null
     const origin = originOf(request)
     const policies = POLICY_HEADERS.flatMap((name) => headerValues(reply, name))
-    if (forbidsToolbar(page) || !allowsToolbar(policies, origin, isFull)) return
-    const nonces = isFull ? { style: generateNonce(), script: generateNonce() } : undefined
+    if (forbidsToolbar(page) || !allowsToolbar(policies, origin, extendsPolicy)) return
+    const nonces = extendsPolicy ? { style: generateNonce(), script: generateNonce() } : undefined
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
     const unfinished = unfinishedProfile(request, reply, parts.filter((part) => part.toolbar !== undefined))
     const bar = toolbarOf(unfinished, url, parts, editor)
     const markup = inAscii(toolbar(bar, `${origin.prefix}${base}/_profiler`, nonces))
     const whole = page.slice(0, end) + markup + page.slice(end)
     preventCaching(reply)
-    if (!isFull) removeValidators(reply)
+    if (!extendsPolicy) removeValidators(reply)
     if (reply.hasHeader('content-length')) reply.header('content-length', Buffer.byteLength(whole))
     return whole
   }

@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import { hindsight } from '../../../../src/hindsight.js'
 import { testdir } from '../../../support/folder.js'
 import { SECRET } from '../../../support/app.js'
-import { inBothModes } from '../../../support/modes.js'
+import { inBothModes } from '../../../support/products.js'
 
 const TOOLBAR = /<hindsight-toolbar>.*<\/hindsight-toolbar>/s
 const PAGE = `<!doctype html><html lang="en"><head><title>Ü</title></head><body>${'<p>A paragraph</p>'.repeat(10_000)}</body></html>`

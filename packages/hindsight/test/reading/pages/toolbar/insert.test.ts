@@ -1,8 +1,9 @@
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance } from 'fastify'
+import { service } from '../../../../../../app/service.js'
 import { hindsight } from '../../../../src/hindsight.js'
 import { build, type BuildOptions } from '../../../support/app.js'
-import { inBothModes } from '../../../support/modes.js'
+import { inBothModes } from '../../../support/products.js'
 import { parseHtml } from '../../../support/parse-html.js'
 
 const HTML = '<!doctype html><html lang="en"><head><title>Page</title></head><body><p>Ü</p></body></html>\n'
@@ -78,7 +79,7 @@ t.test('the toolbar works below a prefix', async (t) => {
   const app = Fastify() as unknown as FastifyInstance
   t.teardown(() => app.close())
   await app.register(async (part) => {
-    await part.register(hindsight, { lifecycle: 'full', debug: true, profiler: { storage: 'memory' } })
+    await part.register(service, { debug: true, profiler: { storage: 'memory' } })
     part.get('/a/page', async (_request, reply) => reply.type('text/html').send(HTML))
   }, { prefix: '/part' })
   const { body } = await app.inject('/part/a/page')

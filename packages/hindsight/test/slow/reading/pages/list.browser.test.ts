@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import type { Profile } from '../../../../src/store/profile.js'
 import { build, listen } from '../../../support/app.js'
 import { chromium, CLOSING } from '../../../support/browser.js'
-import { inBothModes } from '../../../support/modes.js'
+import { inBothModes } from '../../../support/products.js'
 import { axeViolationsOfThemes, OBSERVE_SHIFTS, overflow, watchedPage } from '../../../support/page.js'
 import { failure, profile, tokens } from '../../../parts/fixture.js'
 

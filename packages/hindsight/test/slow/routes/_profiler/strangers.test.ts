@@ -3,6 +3,7 @@ import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import t, { type Test } from 'tap'
+import { pluginOf } from '../../../support/products.js'
 import application, { options as serverOptions } from '../../../../../../app/app.js'
 import { hindsight } from '../../../../src/hindsight.js'
 import { preload } from '../../../../src/observe.js'
@@ -67,7 +68,7 @@ async function start (t: Test, mode: Mode, { options = {}, server = {}, prefix, 
         application,
         { hindsight: { lifecycle: 'full', ...settings, session: { secret: 'a secret of the tests, thirty-two characters and more' } }, routesDir: NO_ROUTES }
       )
-    } else if (mode !== 'preload') await app.register(hindsight, { lifecycle: mode, ...settings })
+    } else if (mode !== 'preload') await app.register(pluginOf(mode), { ...settings })
     isOurs = false
     probe(app)
     app.get('/ok', () => 'x')

@@ -6,16 +6,17 @@ import cookie from '@fastify/cookie'
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyReply, type FastifyRequest, type FastifyServerOptions } from 'fastify'
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
-import { hindsight } from '../src/hindsight.js'
-import type { HindsightOptions } from '../src/options.js'
-import { listen, profileOf, raw } from './support/app.js'
+import { service } from '../../app/service.js'
+import { hindsight } from '../../packages/hindsight/src/hindsight.js'
+import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import { listen, profileOf, raw } from '../../packages/hindsight/test/support/app.js'
 
 type Declare = (app: FastifyInstance) => unknown
 
 async function application (t: Test, declare: Declare,
   { server = {}, ...options }: HindsightOptions & { server?: FastifyServerOptions } = {}): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000, logger: { stream: { write () {} } }, ...server } as FastifyServerOptions) as unknown as FastifyInstance
-  await app.register(hindsight, { lifecycle: 'full', profiler: { storage: 'memory' }, ...options })
+  await app.register(service, { profiler: { storage: 'memory' }, ...options })
   await declare(app)
   t.teardown(() => app.close())
   return app

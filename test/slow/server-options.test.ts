@@ -1,14 +1,14 @@
 import t, { type Test } from 'tap'
-import { serverOptions, httpsServerOptions, type ServerSettings } from '../../src/server-options.js'
+import { serverOptions, httpsServerOptions, type ServerSettings } from '../../lib/server-options.js'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect as connectTls } from 'node:tls'
 import type { FastifyInstance } from 'fastify'
-import { until } from '../../../../test/slow/reliability/start.js'
-import { build, listen } from '../support/app.js'
-import { certificate } from '../support/certificate.js'
+import { until } from './reliability/start.js'
+import { build, listen } from '../../packages/hindsight/test/support/app.js'
+import { certificate } from '../../packages/hindsight/test/support/certificate.js'
 
 const SIZE = 16 * 1024 * 1024
 const PARTS = 64

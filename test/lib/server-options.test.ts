@@ -1,7 +1,7 @@
 import t from 'tap'
-import { SERVER_OPTIONS } from '../src/check-options.js'
-import { readServerOptions } from '../../../app/environment.js'
-import { serverOptions } from '../src/server-options.js'
+import { SERVER_OPTIONS } from '../../packages/hindsight/src/check-options.js'
+import { readServerOptions } from '../../app/environment.js'
+import { serverOptions } from '../../lib/server-options.js'
 
 t.test('environment variables set the limits of the server', async (t) => {
   t.same(readServerOptions({}), Object.fromEntries(Object.entries(SERVER_OPTIONS).map(([name, { default: preset }]) => [name, preset])))

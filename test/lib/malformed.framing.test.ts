@@ -2,8 +2,9 @@ import { STATUS_CODES } from 'node:http'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { Test } from 'tap'
-import { hindsight } from '../../src/hindsight.js'
-import { build, headerOf, listen, rawText as raw, SECRET } from '../support/app.js'
+import { service } from '../../app/service.js'
+import { hindsight } from '../../packages/hindsight/src/hindsight.js'
+import { build, headerOf, listen, rawText as raw, SECRET } from '../../packages/hindsight/test/support/app.js'
 
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
 const POST = 'POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n'
@@ -159,7 +160,7 @@ t.test('production refuses ambiguous messages too', async t => {
 t.test('without the server options of Hindsight, the plugin refuses ambiguous messages', async t => {
   const app = Fastify() as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(hindsight, { lifecycle: 'full', debug: true, session: { secret: SECRET }, profiler: { storage: 'memory' } })
+  await app.register(service, { debug: true, session: { secret: SECRET }, profiler: { storage: 'memory' } })
   routes(app)
   const port = await listen(app)
   for (const [name, bytes] of REFUSED.filter(([, , why]) => /understood|has none|not spoken/.test(String(why)))) {

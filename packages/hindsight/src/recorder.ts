@@ -1,0 +1,144 @@
+/**
+ * The entry point for frameworks that run a lifecycle of their own: the recorder, and what such a framework shares with
+ * it. An application registers the plugin instead. `docs/reference/recorder.md` describes it.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { begin } from './begin.js'
+import { addStartMessage, observeRoutes } from './observe.js'
+import { openRecorder as openStoreAndRecorder, prepare, type ResolvedOptions } from './prepare.js'
+import { addInternalFolder } from './errors/stack-frame.js'
+import { internalHook, type LastHook } from './lifecycle/hooks.js'
+import { stateOf, type Lifecycle } from './lifecycle/state.js'
+import type { HindsightOptions } from './options.js'
+import { compareMessages } from './parts/wire/collector.js'
+import { recordHooks } from './recording/application-hooks.js'
+import { timeHandlers } from './recording/handler-time.js'
+
+/** What `openRecorder` resolves to. */
+export interface OpenedRecorder {
+  /**
+   * To be called after the listeners were registered: marks the beginning of the handler after their `preHandler`
+   * hooks, and the end of the response after their `onSend` hooks.
+   */
+  readonly addLastHooks: () => void
+}
+
+/**
+ * Opens the recorder for a lifecycle: decorates the application with `app.hindsight`, begins a recording with each
+ * request, and records the hooks and handlers of the application. `folders` have the code of the lifecycle: it is not
+ * shown as the application's. Rejects for an invalid option, with its name.
+ */
+export async function openRecorder (
+  app: FastifyInstance, options: HindsightOptions, lifecycle: Lifecycle, folders: readonly string[] = []
+): Promise<OpenedRecorder> {
+  for (const folder of folders) addInternalFolder(folder)
+  const resolved = begin(app, options, lifecycle)
+  const { debug, recording } = app.hindsight
+  observeRoutes(app, resolved)
+  prepare(app, resolved)
+  // Stacks show the source that was written.
+  if (debug) process.setSourceMapsEnabled(true)
+  let handler: LastHook | null = null
+  if (recording === 'always') {
+    handler = timeHandlers(app)
+    recordHooks(app, { preHandler: handler, ...debug && compareMessages(app) })
+  }
+  app.addHook('onRequest', internalHook(function beginRequest (request, reply, done) {
+    stateOf(request).scope = request.server
+    app.hindsight.recorder?.begin(request, reply)
+    done()
+  }))
+  if (recording !== 'none') await openStore(app, resolved)
+  if (debug && resolved.settings !== null) addStartMessage(app)
+  return {
+    addLastHooks () {
+      handler?.addTo(app)
+      if (recording !== 'none') addReadyHook(app)
+    }
+  }
+}
+
+async function openStore (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {
+  await openStoreAndRecorder(app, resolved)
+  if (resolved.settings === null || !app.hindsight.debug) return
+  const { recordCpuProfiles } = await import('./parts/cpu/recorder.js')
+  const record = recordCpuProfiles(app)
+  app.addHook('onRequest', internalHook(function recordCpu (request, reply, done) {
+    const starting = record(request, reply)
+    if (starting === undefined) done()
+    else starting.then(() => done(), done)
+  }))
+}
+
+type Sent = (error: null, payload: unknown) => void
+
+function addReadyHook (app: FastifyInstance): void {
+  app.addHook('onSend', internalHook(function noteResponse (
+    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
+  ) {
+    app.hindsight.recorder?.ready(request, reply)
+    done(null, payload)
+  }))
+}
+
+// The recorder and its recordings.
+export { attributesOf, contextOf, recordingOf, requestContext, routeConfigOf, servicesOf } from './lifecycle/state.js'
+export { stateOf as traceOf } from './lifecycle/state.js'
+export type {
+  Lifecycle, Refusal, RequestState as RequestTrace, RouteConfig, RouteMatch, Services
+} from './lifecycle/state.js'
+export type { HookRun } from './lifecycle/event-recorder.js'
+export type { ListenerEvent, PassName, Slot } from './lifecycle/events.js'
+export type { Recorder } from './recording/recorder.js'
+export { after, internalHook, isPromise } from './lifecycle/hooks.js'
+export { addServerTiming, alreadySent, watchErrorHandlers } from './recording/handler-time.js'
+
+// The options, and the environment.
+export { checkOptions, OPTIONS, readSchemas, ROUTE_OPTIONS } from './check-options.js'
+export type { OptionSchema, OptionSchemas } from './check-options.js'
+export { isProduction, readPackageOptions, readVariables, type Variables } from './environment.js'
+export { secondsOf, type Duration } from './duration.js'
+export { similarName } from './similar-name.js'
+export type { QuerySettings } from './options.js'
+export { DEFAULT_DATA_DIR } from './store/open.js'
+export { createTables, openPool } from './postgres.js'
+
+// Messages: origin, access, negotiation, headers.
+export { absoluteUrl, addressRanges, isOwnOrigin as isSameOrigin } from './http/origin.js'
+export {
+  connectionOf, headerText, isOwnPath as isProfilerPath, isRetrieval, messageState, namesHtml, pathnameOf, pathOf,
+  percentDecoded, percentEncoded, preferredType, representation, ruleFinder, setMessageState, targetOf
+} from './http/requests.js'
+export {
+  addVary, afterBody, dropReplaced, headerValues, invalidHeaders, isPrivate, isRedirect, noncesOf, preventCaching,
+  withNonce, withReportUri
+} from './http/responses.js'
+
+// Errors, and the answer to a request without a route.
+export { badRequest, httpError, NotFoundError, ParamConversionError } from './http/http-errors.js'
+export { explainInsecure, explainNoMatch, notFound, type NoMatch } from './routing/no-match.js'
+export { routeMatchOf, routeName, routerOptionsOf } from './routing/route-table.js'
+export { byOption } from './errors/refusal.js'
+export { isError, messageOf, nameOf, read as readProperty, statusOf } from './errors/thrown-value.js'
+export { exceptionsOf, maskOf } from './errors/masked-exceptions.js'
+export { handlerFrame, ownFrame as applicationFrame } from './errors/declared-place.js'
+export { placeOf } from './errors/stack-frame.js'
+export { attempt, withStackLimit } from './call.js'
+export { corsVerdict, isPreflight, originsText } from './parts/cors/verdict.js'
+export { settlesWithin } from './store/write-queue.js'
+
+// How a failure, a redirect and a failed start are rendered.
+export { plainStack, renderShortError } from './error-page/plain-pages.js'
+export { printFailure, serveFailure } from './failed-start.js'
+export { html, redirectPage } from './view/text.js'
+
+/** Loads what renders the diagnostic page and inserts the toolbar: debug mode alone needs it. */
+export async function loadDebugPages () {
+  const { diagnosticPage } = await import('./error-page/diagnostic-page.js')
+  const { factsOfParts } = await import('./parts/collect.js')
+  const { insertToolbar } = await import('./reading/pages/toolbar/insert.js')
+  return { diagnosticPage, factsOfParts, insertToolbar }
+}
+
+/** The routes of the profiler as a Fastify plugin, at the root of the application: its pages, the toolbar, previews. */
+export { profilerPages } from './routes/profiler-pages.js'
