@@ -32,7 +32,7 @@ export interface ServiceOptions extends HindsightOptions {
   enabledLocales?: string[]
   /** Whether there are health checks: `/livez` and `/readyz`. Default: `false`. */
   health?: boolean
-  /** In `full` mode, the names of listeners that do nothing, as another plugin does the same job. */
+  /** The names of listeners that do nothing, as another plugin does the same job. */
   leave?: string[]
   /** The members of `request.services`: by name, a function of the locale, which may return a promise. */
   localeAwareServices?: Record<string, (locale: string) => unknown>
@@ -240,7 +240,7 @@ export interface TemplateSettings {
 
 /** What a route may declare in its `config` for the listeners. */
 export interface RouteAttributes {
-  /** What Hindsight checks in debug mode, in both modes. */
+  /** What Hindsight checks in debug mode. */
   hindsight?: QuerySettings
   /** The template with which a plain object is rendered that the handler returns. */
   template?: string
