@@ -124,8 +124,8 @@ for (const [environment, env] of [['debug mode', {}], ['production', { NODE_ENV:
 
 const EXITED = /^ProcessExitError: The process exited with code 1 before the response was sent$/
 const endings: Array<[path: string, exception: RegExp, status?: number]> = [
-  ['/exit', EXITED],
-  ['/later', EXITED],
+  ['/exit', EXITED, 0],
+  ['/later', EXITED, 0],
   ['/timer', /^Error: thrown in a timer$/],
   ['/rejection', /^Error: rejected in a timer$/],
   ['/answered', /^Error: thrown after the response$/, 200]
@@ -169,7 +169,7 @@ t.test('a handler of the service that calls process.exit has a stored profile', 
   await until(() => ask(port, '/_profiler/search.json'), ({ text }) => text.includes(String(token)))
   await t.rejects(ask(port, '/exit'), { code: 'ECONNRESET' })
   t.equal(await process.exit(), 1)
-  t.match(await stored(), { url: /\/exit$/, status: 500, exceptions: [{ name: 'ProcessExitError' }] })
+  t.match(await stored(), { url: /\/exit$/, status: 0, exceptions: [{ name: 'ProcessExitError' }] })
 })
 
 t.test('a failing start has one line of output, and exit code 1', async (t) => {
