@@ -10,7 +10,7 @@ type Callback = (this: unknown, ...results: unknown[]) => unknown
 /** What `recordQuery` needs of a query. */
 export interface QueryStart extends Pick<Query, 'system' | 'statement' | 'parameters'> {}
 
-export type NewQuery = QueryStart & Pick<Query, 'frames' | 'isOuter' | 'isPartial' | 'connection' | 'run'>
+export type NewQuery = QueryStart & Pick<Query, 'frames' | 'isOuter' | 'isPartial' | 'connection' | 'client' | 'run'>
 
 /**
  * A query of a database client, as its wrapper publishes it. The wrapper completes the object when the query ends:
@@ -47,12 +47,12 @@ export class Query {
   ended?: ((query: Query) => void) | undefined = undefined
   /** Calls back for the request that sent it: clients do so in the context that opened their connection. */
   enter?: ((callback: Callback, self: unknown, results: unknown[]) => unknown) | undefined = undefined
-  /** As the client returned it, with few rows. */
-  result?: unknown = undefined
   /** The hook of the application that has sent it, with the number of its event; the recorder sets it. */
   hook?: { readonly position: number } | null | undefined = undefined
   /** What is the same for queries of one connection, where that is known: a transaction has one. */
   connection?: unknown = undefined
+  /** The client that sent it: another one may be one of another database. */
+  client?: object | undefined = undefined
   /** Runs a statement on the same client and returns its rows: for the plan of the query. Absent: it cannot. */
   run?: Run | undefined = undefined
 
@@ -87,13 +87,10 @@ const DRIVERS: Readonly<Record<string, readonly string[]>> =
   { mariadb: ['mysql'], cockroachdb: ['postgresql'], prisma: [...SQL, 'mongodb'], other_sql: SQL }
 
 /** How a query ended: with its number of rows, or with its error. */
-export interface QueryEnd extends Pick<Query, 'rows' | 'error' | 'result'> {
+export interface QueryEnd extends Pick<Query, 'rows' | 'error'> {
   /** Milliseconds, of a client that reports its queries when they have ended. */
   duration?: number | undefined
 }
-
-/** Rows of a result that is kept until the profile is made: what they have in common with later queries is compared. */
-const MAX_KEPT_ROWS = 100
 
 /** The query whose client method is running: queries that this method sends are parts of it. */
 let running: Query | null = null
@@ -117,14 +114,13 @@ export function addFrames (query: Query): void {
   if (query.frames === null) query.frames = framesHere(caller(addFrames)) ?? ''
 }
 
-export function endQuery (query: Query | null | undefined, { rows, error, duration, result }: QueryEnd = {}): void {
+export function endQuery (query: Query | null | undefined, { rows, error, duration }: QueryEnd = {}): void {
   if (query === null || query === undefined || query.endedAt !== undefined) return
   query.endedAt = performance.now()
   // A client that sends its queries in a task of its own is awaited by the application.
   if (query.frames === '') query.frames = framesHere(endQuery) ?? ''
   if (duration !== undefined) query.startedAt = query.endedAt - duration
   if (rows !== undefined) query.rows = rows
-  if (rows !== undefined && rows <= MAX_KEPT_ROWS) query.result = result
   if (error !== undefined) query.error = error
   query.ended?.(query)
 }
@@ -180,7 +176,7 @@ export type RowsOf<T> = (result: T) => number | null | undefined
 // The result of a mock may have any shape.
 function endOf<T> (rowsOf: RowsOf<T>, result: T): QueryEnd {
   try {
-    return { rows: rowsOf(result) ?? undefined, result }
+    return { rows: rowsOf(result) ?? undefined }
   } catch {
     return {}
   }

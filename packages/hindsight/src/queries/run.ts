@@ -19,12 +19,8 @@ interface Connections<C> {
   close: (connection: C) => unknown
 }
 
-/**
- * Runs statements in a transaction that is rolled back. Undefined for a database in the process, such as SQLite: its
- * only connection may be in a transaction of the application.
- */
-export function runner<C> (system: string, { open, send, close }: Connections<C>): Run | undefined {
-  if (!/^(?:postgresql|mysql|mariadb)$/.test(system)) return undefined
+/** Runs statements in a transaction that is rolled back. */
+export function runStatements<C> ({ open, send, close }: Connections<C>): Run {
   return async (statements) => {
     const connection = await open()
     try {

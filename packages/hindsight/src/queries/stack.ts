@@ -48,20 +48,17 @@ export function caller (other: object): object {
 
 function framesOf (error: Error, sites: readonly NodeJS.CallSite[]): string {
   const lines: string[] = []
-  let [isNamed, isLast] = [false, false]
+  let isLast = false
   for (const site of sites) {
     const origin = originOf(site.getFileName() ?? 'node:')
-    // `Promise.all (index 2)` of a function with a name: it may be one of a list of calls.
-    const isListed = isNamed && site.getPromiseIndex() !== null
-    if (origin === 'application' || isListed) lines.push(lineOf(error, site))
+    if (origin === 'application') lines.push(lineOf(error, site))
     if (origin === 'node') continue
     isLast = origin === 'application'
-    isNamed = isLast && site.getFunctionName() !== null
   }
   const isCut = sites.length === searched
   // Further functions of the application may have called these.
   if (isLast && isCut && !isFinal) return ''
-  return lines.join('\n') + (isLast && !isCut ? UNKNOWN_CALLER : '')
+  return lines.join('\n')
 }
 
 /** The line of a call. The source maps of Node.js are applied when the line is read. */
@@ -80,9 +77,6 @@ function lineOf (error: Error, site: NodeJS.CallSite): string {
     formatter = format
   }
 }
-
-/** The end of frames whose last function was resumed: nothing waits for it, or no function of its caller. */
-export const UNKNOWN_CALLER = '\n'
 
 type Origin = 'application' | 'package' | 'node'
 

@@ -201,7 +201,7 @@ t.test('mongoose, by its channels', async (t) => {
     })
     for (const path of ['/mongoose', '/lean', '/mongodb', '/pages', '/loop']) {
       const { findings } = (await profileOf(app, await app.inject(path))).collectors.queries as { findings: Array<{ kind: string }> }
-      t.same(findings.map(({ kind }) => kind).filter((kind) => kind !== 'slow'), path === '/loop' ? ['n+1'] : [], path)
+      t.same(findings.map(({ kind }) => kind).filter((kind) => kind !== 'slow'), path === '/loop' ? ['repeated'] : [], path)
     }
   }, t)
 })

@@ -41,7 +41,7 @@ inBothModes('the first text of a profile names the cause and the line of a bug, 
       '// wrong query'
     ]],
     [{ url: '/orders' }, [
-      `- N+1: \`select * from users where id = ?\` 12 times from ${at('n+1')}, `, '[app] orders loaded {"orders":0}'
+      `- \`select * from users where id = ?\` 12 times from ${at('n+1')}, `, '[app] orders loaded {"orders":0}'
     ]],
     [{ url: '/dropped' }, [
       'response.email was removed (not in the schema of response 200), schema response/200/properties', `declared at \`${at('dropped field')}\``

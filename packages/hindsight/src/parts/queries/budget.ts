@@ -65,7 +65,7 @@ async function describe (request: FastifyRequest, maxQueries: number): Promise<s
   const [{ collectedBy }, { queryPlace }] = await Promise.all([import('../collect.js'), import('./trace.js')])
   const { count = 0, findings = [], groups = [] } = collectedBy(recordingOf(request), 'queries') as Partial<Queries>
   if (count <= maxQueries) return null
-  const causes = findings.filter(({ kind }) => kind === 'n+1' || kind === 'duplicates').map(({ text }) => text)
+  const causes = findings.filter(({ kind }) => kind !== 'slow').map(({ text }) => text)
   const [most] = groups.toSorted((a, b) => b.count - a.count)
   if (causes.length === 0 && most !== undefined) {
     const places = most.sources.map((source) => queryPlace({ source })).join(' and ')

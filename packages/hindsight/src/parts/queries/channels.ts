@@ -117,7 +117,7 @@ export function clientSubscribers (record: (query: Query) => void): { subscriber
     const end = (context: Context): void => {
       const { query } = operationOf(context)
       const { error, result } = context
-      endQuery(query, 'error' in context ? { error } : { rows: rowsOf(result), result })
+      endQuery(query, 'error' in context ? { error } : { rows: rowsOf(result) })
     }
     const ended: Subscriber = [`tracing:${name}:asyncStart`, end]
     if (!name.startsWith('mongoose:')) return [[`tracing:${name}:start`, begin], ended]

@@ -7,7 +7,6 @@ import { cached, cachedByObject } from '../../call.js'
 import type { Recording } from '../../recording/recording.js'
 import { QUERY_CHANNEL } from '../../queries/channel.js'
 import { addFrames, type Query } from '../../queries/query.js'
-import { UNKNOWN_CALLER } from '../../queries/stack.js'
 import type { WorkKind } from '../performance/budget.js'
 import { cut } from '../../view/text.js'
 import { round, watchChannels } from '../collect.js'
@@ -19,7 +18,7 @@ import { errorOf, queryReader, type ReadQuery } from './mask-query.js'
 import { keepRunners } from './plan.js'
 import { queryOfSpan } from './query-spans.js'
 import { MAX_STATEMENT, type RecordedQuery } from './recorded-query.js'
-import { copyOfParameters, identityOf, type Caller, type Traced } from './trace.js'
+import { copyOfParameters, identityOf, type Traced } from './trace.js'
 
 declare module '../../recording/recording.js' {
   interface Recording {
@@ -50,6 +49,9 @@ interface QueryLog {
   /** By system, shape and line: queries beyond `MAX_QUERIES`. */
   further: Map<string, Further>
 }
+
+/** Identifiers are hidden with the secrets of their statement. In other texts they stay. */
+const SHORT_NUMBER = /^\d{1,5}$/
 
 const QUERIES: WorkKind = { one: 'query', many: 'queries' }
 
@@ -93,7 +95,7 @@ function complete (outer: Query, part: Query): void {
   const { ended } = part
   part.ended = () => {
     ended?.(part)
-    for (const name of ['wait', 'rows', 'run', 'result', 'connection'] as const) {
+    for (const name of ['wait', 'rows', 'run'] as const) {
       if (outer[name] === undefined && part[name] !== undefined) Object.assign(outer, { [name]: part[name] })
     }
   }
@@ -153,6 +155,7 @@ function shownOf (log: QueryLog, query: Query): ReadQuery {
   log.shown.set(query, shown)
   const statement = cut(query.statement, MAX_STATEMENT)
   const texts = [...maskedTexts(statement, shown.statement), ...maskedTexts(query.parameters, shown.parameters)]
+    .filter((text) => !SHORT_NUMBER.test(text))
   if (texts.length > 0) log.secrets = [...new Set([...log.secrets, ...texts])].slice(-MAX_SECRETS)
   return shown
 }
@@ -162,42 +165,37 @@ const readerOf = cachedByObject(queryReader)
 
 function recordedQueries (log: QueryLog, mask: Mask, { timing, until }: Recording, slow: number) {
   const { startedAt: since, endedAt, own } = timing
-  const clients = [...new Set(log.queries.map(({ run }) => run))]
+  const clients = [...new Set(log.queries.map(({ client, run }) => client ?? run))]
   // Short texts are compared faster.
   const statements = new Map<string, number>()
   const all = log.queries.map((query, index): Traced => {
-    const { system, startedAt, endedAt = Infinity, wait, frames, result, connection, isPartial, run } = query
+    const { system, startedAt, endedAt = Infinity, wait, isPartial, run } = query
     const isOpen = endedAt >= until
     const { rows = null, error } = isOpen ? {} : query
-    const caller = callerOf(frames ?? '')
-    const { statement, parameters, shape, effect, words, texts, isHidden } = shownOf(log, query)
-    const client = clients.indexOf(run)
+    const frames = framesOf(query.frames)
+    const { statement, parameters, shape, isRead, texts, isHidden, hasPlaceholders } = shownOf(log, query)
+    const client = clients.indexOf(query.client ?? run)
     const place = statements.get(query.statement) ?? statements.size
     statements.set(query.statement, place)
-    // Different replies have different keys.
-    const values = identityOf(isHidden === true ? result : query.parameters) ?? `?${index}`
+    const values = (isHidden === true ? null : identityOf(query.parameters)) ?? `?${index}`
     // A spread takes ten times as long here.
     return {
       system,
       statement,
       parameters,
       shape,
-      effect,
-      words,
+      isRead,
       start: round(startedAt - since),
       duration: isOpen ? null : round(endedAt - startedAt),
       rows,
-      source: caller.frames[0]?.source ?? null,
+      source: frames[0]?.source ?? null,
       wait: wait && round(wait),
       hook: query.hook?.position || undefined,
       error: error === undefined ? undefined : errorOf(error, mask, query, texts),
       index,
       identity: `${client} ${place} ${values}`,
-      isComplete: isPartial !== true && isHidden !== true &&
-        (query.parameters !== undefined || !words.some(({ kind }) => kind === 'placeholder')),
-      caller,
-      result,
-      connection,
+      isComplete: isPartial !== true && isHidden !== true && (query.parameters !== undefined || !hasPlaceholders),
+      frames,
       client
     }
   })
@@ -220,16 +218,13 @@ function recordedQueries (log: QueryLog, mask: Mask, { timing, until }: Recordin
 }
 
 /** The frames of the same line are the same in later requests: to read them took a third of the time of a query. */
-const callerOf = cached((text: string): Caller => {
-  const frames = stackFrames(text, { isMapped: false }).filter(({ own }) => own)
-    .map((frame) => ({ ...frame, source: positionOf(frame) }))
-  return {
-    frames,
-    isResumed: text.endsWith(UNKNOWN_CALLER),
-    position: text.match(/\(index \d+\)$/gm)?.join() ?? ''
-  }
-})
+const ownFrames = cached((text: string) => stackFrames(text, { isMapped: false }).filter(({ own }) => own)
+  .map((frame) => ({ source: positionOf(frame) })))
+
+function framesOf (frames: string | null | undefined): Traced['frames'] {
+  return ownFrames(frames ?? '')
+}
 
 function sourceOf (frames: string | null | undefined): string | null {
-  return callerOf(frames ?? '').frames[0]?.source ?? null
+  return framesOf(frames)[0]?.source ?? null
 }

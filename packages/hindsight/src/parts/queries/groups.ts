@@ -1,7 +1,7 @@
 import { round } from '../collect.js'
 import { groupedBy } from '../read.js'
 import type { Finding } from './recorded-query.js'
-import { totalDuration, type Traced } from './trace.js'
+import type { Traced } from './trace.js'
 
 export interface QueryGroup {
   shape: string
@@ -12,7 +12,7 @@ export interface QueryGroup {
   distinct: number
   duration: number
   sources: string[]
-  kind: 'n+1' | 'duplicates' | null
+  kind: 'n+1' | 'repeated' | 'duplicates' | null
 }
 
 /** Queries of one shape and line, `file:line:column`, that are only counted when they have ended. */
@@ -20,6 +20,8 @@ export interface Further extends Omit<QueryGroup, 'distinct' | 'sources' | 'kind
   failed: number
   source: string | null
 }
+
+const KINDS = ['n+1', 'repeated', 'duplicates'] as const
 
 /** `further`: the groups of queries that are only counted. */
 export function queryGroups (
@@ -39,9 +41,9 @@ export function queryGroups (
       system,
       count: more.reduce((sum, { count }) => sum + count, group.length),
       distinct: new Set(group.map(({ identity }) => identity)).size || 1,
-      duration: round(totalDuration(both)),
+      duration: round(both.reduce((sum, { duration }) => sum + (duration ?? 0), 0)),
       sources: [...new Set(both.map(({ source }) => source))].filter((source) => source !== null),
-      kind: (['n+1', 'duplicates'] as const).find((kind) => found.some((finding) => finding.kind === kind)) ?? null
+      kind: KINDS.find((kind) => found.some((finding) => finding.kind === kind)) ?? null
     }
   })
 }

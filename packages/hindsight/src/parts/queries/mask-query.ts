@@ -1,191 +1,142 @@
 import { cached } from '../../call.js'
 import { flattenError } from '../../errors/masked-exceptions.js'
 import { read } from '../../errors/thrown-value.js'
-import { isHarmless, valueFieldTest } from '../../mask/names.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 import type { Query } from '../../queries/query.js'
 import { cut } from '../../view/text.js'
-import { columnName, mayBeText, namedValues, unquoted } from './columns.js'
 import { maskCommand, type Shown } from './mask-command.js'
-import { isPlain, masked, withoutComparands } from './mask-document.js'
+import { isSmall, mentionsSecret, withoutValues } from './mask-document.js'
 import { MAX_STATEMENT, type QueryError } from './recorded-query.js'
-import { shapeOf, shapeOfTokens } from './sql.js'
-import { effectOf, type Effect } from './statement.js'
-import { isSql, parameterOf, placeIn, placeOf, significant, tokensOf, type Token } from './tokens.js'
+import { isReading, shapeOf, shapeOfTokens } from './sql.js'
+import { isSql, jsonKeys, placeIn, placeOf, plainName, significant, tokensOf, type Token } from './tokens.js'
 
 /** A query as it is shown, and what is the same each time that its statement is sent. */
 export interface ReadQuery extends Shown {
   shape: string
-  effect: Effect
-  /** Of a statement of SQL, without space and comments. */
-  words: readonly Token[]
+  /** Whether it only reads data. */
+  isRead: boolean
   /** Whether its client has replaced its keys by question marks. */
   isHidden?: boolean
+  hasPlaceholders?: boolean
   /** The tokens of a statement of SQL, as they are shown. */
   texts?: readonly string[]
 }
 
 type Reader = (system: string, statement: string, parameters: unknown) => ReadQuery
 
-/** Returns a function that masks those values of a query that belong to a column or a field with a secret name. */
+/** Returns a function that hides all values of a query with a secret name; others are masked by their shapes. */
 export function queryReader (mask: Mask): Reader {
   const statements = cached((system: string) =>
-    cached((statement: string) => readStatement(mask, system, statement), hasNoSecret))
+    cached((statement: string) => readStatement(mask, system, statement), isKept))
   return (system, statement, parameters) => {
-    if (isSql(system)) return maskSql(mask, statements(system)(statement), parameters)
+    if (isSql(system)) return maskSql(mask, system, statements(system)(statement), parameters)
+    const isSecret = mentionsSecret(mask, [statement, parameters])
     const shown = system === 'redis'
       ? maskCommand(mask, statement, parameters)
-      : { statement: mask.text(statement), parameters: mask.value(withoutComparands(mask, parameters)) }
+      : { statement: mask.text(statement), parameters: mask.value(isSecret ? withoutValues(parameters) : parameters) }
     const shape = shapeOf(system, shown.statement, shown.parameters)
-    const effect = effectOf(system, shown.statement, [])
     const isHidden = system === 'redis' && [parameters].flat().includes('?')
     // Others than these may read several keys, or a part of a list.
-    const isRead = effect.isRead && (!isHidden || /^HGET(?:ALL)?$/i.test(statement))
-    return { ...shown, shape, effect: { ...effect, isRead }, isHidden, words: [] }
+    const isRead = isReading(system, shape) && (!isHidden || /^HGET(?:ALL)?$/i.test(statement))
+    return { ...shown, shape, isRead, isHidden }
   }
 }
 
-/** `:id`, `@id`, `$id` */
-function isNamed ({ text }: Token): boolean {
-  return /^[:@$][a-z_]/i.test(text)
-}
+/** Commands and functions with a secret that has no name: `identified by '…'`, `md5(?)`, `pragma key = '…'`. */
+const SECRET_WORD = new RegExp('^(?:identified|attach|pragma|stdin|exec|execute|\\w*crypt(?:_\\w+)?|' +
+  'argon2\\w*|md5|sha\\d*|digest|hashbytes|\\w+_hash|hmac\\w*|remote(?:secure)?|s3|gcs|postgresql|mysql|' +
+  'opendatasource)$', 'i')
 
-/** What is the same each time that a statement of SQL is sent; without secrets that have a secret name. */
+/** A statement of SQL with its tokens as they are shown, without its values where it has a secret name. */
 function readStatement (mask: Mask, system: string, statement: string) {
   const tokens = tokensOf(statement, system)
-  const isDefinition = /^\s*(?:create|alter|drop|comment)\b/i.test(statement)
-  const { values, isCommand } = namedValues(tokens, mask.hides, system)
-  const named = values.filter(({ token }) => !(token.kind === 'number' && isDefinition)).map((value) => ({
-    ...value,
-    // Of a placeholder with a name, also its own.
-    names: [value.column ?? '', ...isNamed(value.token) ? [value.token.text.slice(1)] : []]
-  }))
-  const shown = tokens.map((token): Token => /^(?:string|comment)$/.test(token.kind) || mayBeText(token, system)
-    ? { kind: token.kind, text: maskedLiteral(mask, token.text) }
-    : token)
-  const texts = shown.map(({ text }) => text)
-  return {
-    tokens,
-    named,
-    // The end of a statement that was cut may do so.
-    mentionsSecret: statement.endsWith('…') || isCommand ||
-      tokens.some((token) => token.kind === 'string'
-        ? mask.mentions(token.text)
-        : /^(?:word|name|placeholder)$/.test(token.kind) && mask.hides(columnName(token))),
-    placed: new Set(tokens.map(({ position }) => position)),
-    isInsert: /^\s*(?:insert|replace)\b/i.test(statement),
-    hasNames: values.some(({ token }) => isNamed(token)),
-    texts,
-    statement: texts.join(''),
-    shape: shapeOfTokens(shown),
-    effect: effectOf(system, statement, tokens),
-    words: significant(shown)
-  }
+  const names = tokens.filter(({ kind }) => kind === 'word' || kind === 'name' || kind === 'placeholder')
+  const texts = tokens.filter(({ kind }) => kind === 'string' || kind === 'comment')
+  // The end of a statement that was cut may have a secret name.
+  const isSecret = statement.endsWith('…') || names.some((token) => isSecretName(mask, token)) ||
+    texts.some(({ text }) => mask.mentions(text))
+  return { tokens, isSecret, ...isSecret ? hideValues(mask, system, tokens) : maskTexts(mask, tokens) }
 }
 
-/** A literal may be a statement itself, with doubled quotes. */
-function maskedLiteral (mask: Mask, text: string): string {
-  const plain = /^'[^]+''[^]*'$/.test(text) ? text.slice(1, -1).replaceAll("''", "'") : ''
-  const shown = mask.text(plain)
-  return shown === plain ? mask.text(text) : `'${shown.replaceAll("'", "''")}'`
+function isSecretName (mask: Mask, token: Token): boolean {
+  return mask.hides(plainName(token)) || SECRET_WORD.test(token.text)
 }
 
 type Statement = ReturnType<typeof readStatement>
 
-/** No secret is kept in memory: only statements whose literals are none. */
-function hasNoSecret ({ tokens, mentionsSecret, statement }: Statement, given: string): boolean {
-  return statement === given && !tokens.some(({ kind, text }) =>
-    kind === 'string' || (mentionsSecret && kind === 'number' && !isSmall(text)))
+/** No secret is kept in memory: only statements without texts and hidden numbers. */
+function isKept ({ tokens, texts }: Statement, statement: string): boolean {
+  return texts.join('') === statement && !tokens.some(({ kind }) => kind === 'string')
 }
 
-/** Whether a value is the name of a field with a secret name, or a path to it: `data ->> $1`. */
-function isSecretName (mask: Mask, value: unknown): boolean {
-  if (Array.isArray(value)) return value.some((item) => typeof item === 'string' && isSecretName(mask, item))
-  // Names have few digits, unlike identifiers and dates.
-  return typeof value === 'string' && value.length <= 128 && !/[=@]|(?:\d\D*){6}/.test(value) &&
-    mask.mentions(value)
-}
-
-/** Whether a value is a path with a condition for a secret: `$.password ? (@ == "…")`, `//a[@password="…"]`. */
-function isSecretPath (mask: Mask, value: unknown): boolean {
-  return typeof value === 'string' && /^\s*(?:(?:(?:strict|lax)\s+)?\$[^]*[=<>~?]|\/[^[?]*\[[^\]]*[=(])/.test(value) &&
-    mask.mentions(value)
-}
-
-function maskSql (mask: Mask, read: Statement, parameters: unknown): ReadQuery {
-  const { tokens, placed, shape, effect, words, hasNames } = read
-  const isNameOrPath = (value: unknown): boolean => isSecretName(mask, value) || isSecretPath(mask, value)
-  const hasNameOrPath = (value: unknown): boolean =>
-    isPlain(value) ? Object.values(value).some(isNameOrPath) : isNameOrPath(value)
-  const isOpen = read.mentionsSecret ||
-    (Array.isArray(parameters) ? parameters.some(hasNameOrPath) : hasNameOrPath(parameters))
-  if (!isOpen) {
-    const { statement, texts } = read
-    const shown = (value: unknown): unknown => isPlain(value) ? maskedFields(mask, value) : maskedValue(mask, value)
-    return { statement, texts, parameters: eachOf(parameters, shown), shape, effect, words }
+function maskSql (mask: Mask, system: string, read: Statement, parameters: unknown): ReadQuery {
+  // The name may be a parameter: `data ->> $1`.
+  const isSecret = read.isSecret || mentionsSecret(mask, parameters)
+  const { texts, shape } = isSecret && !read.isSecret ? hideValues(mask, system, read.tokens) : read
+  return {
+    statement: texts.join(''),
+    texts,
+    parameters: isSecret ? withoutValues(parameters) : maskedParameters(mask, parameters),
+    shape,
+    isRead: isReading(system, shape),
+    hasPlaceholders: read.tokens.some(({ kind }) => kind === 'placeholder')
   }
-  const { secret, unsure } = secretTokens(mask, read, parameters)
-  const placeholders = [...secret, ...unsure].filter(({ kind }) => kind === 'placeholder')
-  const hidden = new Set(placeholders.map(({ position }) => position))
-  const sure = new Set([...secret].map(({ position }) => position))
-  const hiddenNames = new Set(placeholders.map((token) => token.text.slice(1)))
-  const shown = (value: unknown, i?: number): unknown => {
-    if (!isPlain(value)) {
-      const isHidden = i !== undefined && (hidden.has(i) || (!placed.has(i) && !isSmall(value)))
-      return isHidden ? masked(value) : maskedValue(mask, value)
-    }
-    // An object that is no certain secret has names of its own.
-    if (i !== undefined && sure.has(i) && !hasNames) return masked(value)
-    const isHidden = (name: unknown): boolean => hiddenNames.has(String(name).replace(/^[:@$]/, ''))
-    // `{ name: '@token', value: '…' }`
-    const isSecret = isHidden(value.name)
-    return maskedFields(mask, Object.fromEntries(Object.entries(value).map(([name, item]) =>
-      [name, isHidden(name) || (isSecret && name !== 'name') ? masked(item) : item])))
-  }
-  const texts = read.texts.map((text, i) => {
-    const token = tokens[i] as Token
-    if (token.kind === 'placeholder' || !(secret.has(token) || unsure.has(token))) return text
-    // The quotes stay: a comparison with the statement as it was sent shows which texts are masked.
-    const [open = ''] = /^(?:[\w&]*['"]|\$\w*\$)/.exec(text) ?? []
-    const close = open.replace(/^[\w&]+/, '')
-    return open + MASKED + (text.length > open.length && text.endsWith(close) ? close : '')
+}
+
+function maskedParameters (mask: Mask, parameters: unknown): unknown {
+  if (parameters === undefined) return undefined
+  // A list of parameters has no pairs of names and values.
+  return Array.isArray(parameters) ? parameters.map((value) => mask.value(value)) : mask.value(parameters)
+}
+
+/** The texts of tokens, masked by their shapes, and the shape of the statement. */
+function maskTexts (mask: Mask, tokens: readonly Token[]) {
+  const shown = tokens.map((token): Token => /^(?:string|comment)$/.test(token.kind) || token.text.startsWith('"')
+    ? { kind: token.kind, text: mask.text(token.text) }
+    : token)
+  return { texts: shown.map(({ text }) => text), shape: shapeOfTokens(shown) }
+}
+
+function hideValues (mask: Mask, system: string, tokens: readonly Token[]) {
+  const words = significant(tokens)
+  const keys = jsonKeys(words)
+  // ORMs write secret names in quotes. Where one has none, quotes are those of texts.
+  const isBare = words.some((token) =>
+    (token.kind !== 'name' || token.text.startsWith('"$')) && isSecretName(mask, token))
+  const isCopy = words.some(({ text }) => /^stdin$/i.test(text))
+  const found = tokens.findIndex(({ text }) => /^identified$/i.test(text))
+  const identified = found === -1 ? Infinity : found
+  let isRest = false
+  const shown = tokens.map((token, i): Token => {
+    const before = tokens[i - 1]
+    if (isRest) return { kind: 'space', text: '' }
+    // A quote within a text has ended it, and rows follow `copy … from stdin;`.
+    isRest = (before?.kind === 'string' && /^(?:word|number|string)$/.test(token.kind)) ||
+      (token.text === ';' && isCopy)
+    if (isRest) return { kind: 'string', text: MASKED }
+    const isText = token.kind === 'string' ? !keys.has(token) : isBare && mayBeText(token, system, tokens[i + 1])
+    // The password of `identified by` may have no quotes, or those of a name.
+    const isPassword = /^(?:word|name)$/.test(token.kind) && i > identified && !BEFORE_PASSWORD.test(token.text)
+    if (isText || isPassword) return { kind: 'string', text: withoutContent(token.text) }
+    if (token.kind === 'number' && !isSmall(token.text)) return { kind: 'number', text: MASKED }
+    return token.kind === 'comment' ? { kind: 'comment', text: `/* ${MASKED} */` } : token
   })
-  return { statement: texts.join(''), texts, parameters: eachOf(parameters, shown), shape, effect, words }
+  return { texts: shown.map(({ text }) => text), shape: shapeOfTokens(shown) }
 }
 
-/** The parameters of a query with `shown` of each; it receives the positions of those of a list. */
-function eachOf (parameters: unknown, shown: (value: unknown, i?: number) => unknown): unknown {
-  if (Array.isArray(parameters)) return parameters.map((value: unknown, i) => shown(value, i))
-  return parameters === undefined ? undefined : shown(parameters)
+const BEFORE_PASSWORD = /^(?:by|with|as|values|password|replace)$/i
+const QUOTED_NAMES = /^(?:postgresql|cockroachdb|oracle|microsoft\.sql_server|snowflake)$/
+
+/** Whether double quotes may be those of a text, as in SQLite, where a name that does not exist is one. */
+function mayBeText ({ text }: Token, system: string, after: Token | undefined): boolean {
+  return text.startsWith('"') && !QUOTED_NAMES.test(system) && after?.text !== '.' && after?.text !== '('
 }
 
-function maskedFields (mask: Mask, value: object): unknown {
-  return mask.value(withoutComparands(mask, value))
-}
-
-/**
- * The values that are secrets, of a query with a secret name in its statement or parameters, and those that may be:
- * all that are not certainly assigned to a column.
- */
-function secretTokens (mask: Mask, { named, isInsert }: Statement, parameters: unknown) {
-  const given = named.map(({ token }) =>
-    token.position === undefined ? unquoted(token.text) : parameterOf(token, parameters))
-  const isValueField = valueFieldTest(named.map(({ column = '' }, i) => [column, given[i]] as const),
-    (value) => typeof value === 'string' && value.length <= 128 && mask.hides(value))
-  const [secret, unsure] = [new Set<Token>(), new Set<Token>()]
-  for (const [i, { token, column, names }] of named.entries()) {
-    const isSecret = names.some((name) => isValueField(name) || (mask.hides(name) && !isHarmless(name, given[i])))
-    // mysql2 writes a list as several values: `values (?)`.
-    const isRow = isInsert && token.text === '?' && Array.isArray(given[i])
-    if (isSecret) secret.add(token)
-    else if (!isSmall(given[i]) && (column === undefined || isRow)) unsure.add(token)
-  }
-  return { secret, unsure }
-}
-
-/** Whether a value has fewer than three digits: too few for a secret. */
-function isSmall (value: unknown): boolean {
-  return /^\d{0,2}$/.test(String(value))
+/** The quotes stay: a comparison with the statement as it was sent shows which texts are masked. */
+function withoutContent (text: string): string {
+  const [open = ''] = /^(?:[\w&]*['"]|\$\w*\$)/.exec(text) ?? []
+  const close = open.replace(/^[\w&]+/, '')
+  return open + MASKED + (text.length > open.length && text.endsWith(close) ? close : '')
 }
 
 /** Where the `position` of an error is in the statement that is shown: values before it may be masked. */
@@ -195,14 +146,6 @@ function shownPosition (
   const tokens = tokensOf(statement, system).map(({ text }, i) => ({ text: texts?.[i] ?? text, length: text.length }))
   const place = placeIn(tokens, placeOf(statement, position))
   return [...tokens.map(({ text }) => text).join('').slice(0, place)].length + 1
-}
-
-/** Fewer digits than the number of a card. */
-const SMALL = 1e12
-
-function maskedValue (mask: Mask, value: unknown): unknown {
-  if (typeof value === 'number' && Math.abs(value) < SMALL) return value
-  return mask.value(value)
 }
 
 /** Fields of errors of databases: those of PostgreSQL, MySQL and SQLite. */

@@ -6,7 +6,6 @@ import { note, postForm, section } from '../../view/components.js'
 import { cut, html } from '../../view/text.js'
 import type { PanelView } from '../part.js'
 import type { RecordedQuery } from './recorded-query.js'
-import { unknownFunction, WRITES } from './statement.js'
 import { highlighted, runnable } from './statement-text.js'
 import { significant, tokensOf, type Token } from './tokens.js'
 import { SHORTENED } from './trace.js'
@@ -32,7 +31,6 @@ const EXPLAIN: Readonly<Record<string, (statement: string) => string[]>> = {
   postgresql: (statement) =>
     ['begin', 'set transaction read only', `set local statement_timeout = ${TIMEOUT}`, `explain ${statement}`],
   mysql: (statement) => ['start transaction read only', explainMysql(statement)],
-  mariadb: (statement) => ['start transaction read only', explainMysql(statement)],
   sqlite: (statement) => [`explain query plan ${statement}`]
 }
 
@@ -47,7 +45,7 @@ export async function explain (query: Explained, run: Run | undefined): Promise<
   if (reason !== null) return refused(reason)
   if (run === undefined) {
     return refused('no client of this process can run a statement for it. Hindsight runs it on a connection of its ' +
-      'own, of an observed pool of pg or mysql2, of postgres, Knex, Sequelize or TypeORM, or in a database of SQLite')
+      'own of an observed pool of pg or mysql2, or in a database of SQLite')
   }
   const statements = EXPLAIN[query.system]?.(withoutComments(query)) ?? []
   const limit = new Promise<never>((_resolve, reject) => {
@@ -141,30 +139,71 @@ const COMMON = [
 ]
 /** Further signs, and placeholders without a value. */
 const OWN: Readonly<Record<string, string>> = {
-  postgresql: String.raw`[@#[\]]|\$\d+(?![\w$])`, sqlite: String.raw`\[\w+\]|[@$]`, mysql: '[]', mariadb: '[]'
+  postgresql: String.raw`[@#[\]]|\$\d+(?![\w$])`, sqlite: String.raw`\[\w+\]|[@$]`, mysql: '[]'
 }
 const READABLE: Readonly<Record<string, RegExp | undefined>> = Object.fromEntries(Object.entries(OWN)
   .map(([system, own]) => [system, new RegExp(`^(?:${[...COMMON, own].join('|')})*$`, 'u')]))
 
-/** Further words with which a SELECT may write. */
-const FURTHER_WRITES = /^(?:replace|returning|procedure|nextval)$/
+/** Words with which a SELECT may write or lock. */
+const WRITES = new Set(('insert update delete merge upsert create alter drop truncate call do copy grant revoke ' +
+  'vacuum lock into exec execute refresh reindex rename share attach detach replace returning procedure ' +
+  'nextval').split(' '))
 
 function writingProblem (words: readonly Token[]): string | null {
   if (words.some(({ text }) => text === ';')) return 'it has several statements'
   const [first = '', ...others] = words.map(({ kind, text }) => kind === 'word' ? text.toLowerCase() : '')
   if (first !== 'select' && !(first === 'with' && others.includes('select'))) return 'it is no SELECT'
   const write = others.find((word, i) =>
-    (WRITES.has(word) || FURTHER_WRITES.test(word)) && !(word === 'replace' && words[i + 2]?.text === '('))
+    WRITES.has(word) && !(word === 'replace' && words[i + 2]?.text === '('))
   if (write !== undefined) return `it has the word \`${write}\`, which may write or lock`
   if (others.join(' ').includes('next value for')) return 'it takes a number of a sequence'
   const name = unknownFunction(words)
   return name === null ? null : `it calls \`${name}()\`, and Hindsight does not know whether that has an effect`
 }
 
+/** Words after which a parenthesis is no call of a function. */
+const NO_CALL = new Set((
+  'select distinct all from where and or not in is like ilike glob regexp rlike between case when then else ' +
+  'exists any some on using as by having limit offset union except intersect values over filter group lateral ' +
+  'sets rollup cube array row to zone escape materialized recursive key index partition against join'
+).split(' '))
+
+/** Functions that only compute a value, or return rows. The effect of one of another name is unknown. */
+const SAFE_FUNCTIONS = new Set((
+  'count sum avg min max total every bool_and bool_or string_agg array_agg group_concat json_agg jsonb_agg ' +
+  'row_number rank dense_rank lag lead first_value last_value lower upper length char_length trim ltrim rtrim ' +
+  'btrim substr substring replace concat concat_ws left right position strpos instr to_char to_date to_timestamp ' +
+  'format regexp_replace regexp_like coalesce nullif ifnull isnull if iif greatest least abs ceil ceiling floor ' +
+  'round trunc mod power pow sqrt random rand now date time datetime timestamp strftime julianday curdate ' +
+  'current_date current_timestamp date_trunc date_part date_add date_sub date_format datediff timestampdiff ' +
+  'extract age year month day hour minute second unix_timestamp from_unixtime interval cast convert typeof ' +
+  'grouping unnest array_length cardinality array_position generate_series json json_extract json_value ' +
+  'json_unquote json_contains json_object json_array json_each json_array_length jsonb_array_length ' +
+  'json_build_object jsonb_build_object json_array_elements jsonb_array_elements json_array_elements_text ' +
+  'jsonb_array_elements_text jsonb_each to_json to_jsonb to_tsvector to_tsquery plainto_tsquery ' +
+  'websearch_to_tsquery ts_rank match similarity'
+).split(' '))
+
+/** The name of the first function that a statement calls and that is none of these; null: it calls none. */
+function unknownFunction (words: readonly Token[]): string | null {
+  for (const [i, { text: parenthesis }] of words.entries()) {
+    const [token, before, owner] = [words[i - 1], words[i - 2]?.text.toLowerCase(), words[i - 3]?.text.toLowerCase()]
+    const isName = token?.kind === 'word' || token?.kind === 'name' || token?.text.startsWith('"') === true
+    if (parenthesis !== '(' || !isName) continue
+    const name = token.text.toLowerCase()
+    const isOwned = before === '.' && owner !== 'pg_catalog'
+    // A list of columns of a common table expression or an alias, or the size of a type.
+    const isDeclared = /^(?:with|recursive|as)$/.test(before ?? '') || (before === ':' && owner === ':')
+    const isSafe = token.kind === 'word' && (NO_CALL.has(name) || SAFE_FUNCTIONS.has(name))
+    if (isOwned || (!isDeclared && !isSafe)) return token.text
+  }
+  return null
+}
+
 /** The statement with its parameters as literals: clients differ in placeholders. */
 function withoutComments (query: Explained): string {
   const text = tokensOf(runnable(query), query.system).map(({ kind, text }) => kind === 'comment' ? ' ' : text).join('')
-  return text.replace(/[\s;]+$/, '').trim()
+  return text.replace(/(?<![\s;])[\s;]+$/, '').trim()
 }
 
 /** The list of queries as a form, of which each button of `planButton` shows a plan. */

@@ -31,7 +31,7 @@ export function shapeOfTokens (tokens: readonly Token[]): string {
     return isValue(token) && !keys.has(token) ? '?' : token.text
   }).join('').replace(/ +/g, ' ').replace(SIGN, '')
   const shape = oneRow(text).replace(/\( ?\?(?: ?, ?\?)* ?\)(?: ?, ?\( ?\?(?: ?, ?\?)* ?\))*/g, '(?)')
-    .replace(/\[ ?\?(?: ?, ?\?)* ?\]/g, '[?]').replace(/[\s;]+$/, '').trim()
+    .replace(/\[ ?\?(?: ?, ?\?)* ?\]/g, '[?]').replace(/(?<![ ;])[ ;]+$/, '').trim()
   return short(shape, MAX_SHAPE)
 }
 
@@ -81,6 +81,25 @@ function outline (value: unknown, depth: number): string {
   const fields = Object.entries(value).slice(0, MAX_FIELDS)
     .map(([name, item]) => `${name}: ${outline(item, depth + 1)}`)
   return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
+}
+
+/** Commands of Redis that only read. */
+const READING_COMMANDS = new Set(('GET MGET HGET HMGET HGETALL HKEYS HVALS HEXISTS HLEN EXISTS TTL PTTL TYPE STRLEN ' +
+  'LRANGE LINDEX LLEN SMEMBERS SISMEMBER SMISMEMBER SCARD SINTER SUNION ZRANGE ZREVRANGE ZRANGEBYSCORE ZSCORE ZRANK ' +
+  'ZCARD ZCOUNT GETRANGE XRANGE XLEN JSON.GET JSON.MGET').split(' '))
+/** Operations of MongoDB and of ORMs that only read: `item.findOne`. */
+const READING_OPERATION = new RegExp('\\.(?:find(?:One|ById|Many|(?:First|Unique)(?:OrThrow)?)?|count|countDocuments|' +
+  'estimatedDocumentCount|distinct|aggregate|groupBy|exists)$')
+/** A table expression that writes: `with a as (insert into …) select …`. */
+const WRITING = /\b(?:insert into|delete from|merge into|update [^ ]+ set)\b/i
+
+/** Whether a query only reads data, by its shape: functions and locks make it no write. */
+export function isReading (system: string, shape: string): boolean {
+  if (system === 'redis') return READING_COMMANDS.has(shape.split(' ', 1)[0] ?? '')
+  const [operation = ''] = shape.split('(', 1)
+  if (!isSql(system) || /^[\w$]+\.[\w$.]+$/.test(operation)) return READING_OPERATION.test(operation)
+  // Without `from` it is a check of the connection, or the call of a function.
+  return /^(?:select|with)\b.* from /i.test(shape) && !WRITING.test(shape)
 }
 
 const COLUMNS = new RegExp(`^(select (?:distinct )?)(?=.{25})(?:[^()]|${ROW})+?(?= from )`, 'i')

@@ -61,13 +61,6 @@ const EXPRESSIONS: Readonly<Record<string, RegExp | undefined>> =
 /** Systems in which a backslash escapes a quote. */
 const ESCAPING_SYSTEM = /^(?:clickhouse|(?:gcp\.)?(?:bigquery|spanner)|snowflake|databricks|hive|neo4j)$/
 
-/** Words that may follow a text without a space. */
-const AFTER_TEXT = new RegExp('^(?:and|as|asc|at|between|by|check|collate|comment|cross|default|desc|div|else|end|' +
-  'escape|except|fetch|for|from|full|glob|group|having|ilike|in|inner|intersect|into|is|isnull|join|left|like|limit|' +
-  'lock|match|minus|mod|natural|not|notnull|null|nulls|offset|on|or|order|overlaps|primary|references|regexp|' +
-  'returning|right|rlike|separator|similar|sounds|then|uescape|union|unique|using|when|where|window|with|xor|' +
-  '(?:microsecond|second|minute|hour|day|week|month|quarter|year)s?)$', 'i')
-
 export const KEYWORDS = new Set(('select from where and or not null is in like ilike between case when then else end ' +
   'insert into values update set delete join left right inner outer full cross on using group by order having limit ' +
   'offset union all any distinct as with returning return create table index drop alter begin commit rollback asc ' +
@@ -84,13 +77,6 @@ export function tokensOf (statement: string, system: string): Token[] {
     if (token.text === '?' && /^(?:['$]|\?$|:[a-z]|array$)/i.test(next)) token.kind = 'sign'
     if (token.kind !== 'space' && token.kind !== 'comment') next = token.text
   }
-  // A quote within a text has ended it: what follows is the rest of the text.
-  // Rows after `copy … from stdin;` are one, too.
-  const stdin = tokens.findIndex(({ text }) => /^stdin$/i.test(text))
-  const copied = stdin === -1 ? Infinity : stdin + tokens.slice(stdin).findIndex(({ text }) => text === ';')
-  const end = tokens.findIndex(({ kind, text }, i) => (i > copied && copied > stdin && kind !== 'space') ||
-    (tokens[i - 1]?.kind === 'string' && (kind === 'word' || kind === 'number') && !AFTER_TEXT.test(text)))
-  if (end !== -1) tokens.push({ kind: 'string', text: tokens.splice(end - 1).map(({ text }) => text).join('') })
   if (statement.length > MAX_LENGTH) tokens.push({ kind: 'comment', text: '…' })
   const names = new Map<string, number>()
   let last = -1
@@ -125,6 +111,11 @@ function kindOf (text: string, expression: RegExp | undefined): TokenKind {
     // A character of two units.
     default: return text.length === 2 && first >= '\ud800' ? 'sign' : 'comment'
   }
+}
+
+/** The name of a token without quotes, or without the sign of a placeholder. */
+export function plainName ({ kind, text }: Token): string {
+  return kind === 'placeholder' ? text.slice(1) : text.replace(/^(?:U&)?["`[]|["`\]]$/gi, '')
 }
 
 /** The value of a placeholder: from a list by its position, or from an object, which may be in a list, by its name. */

@@ -1,27 +1,10 @@
 import { types } from 'node:util'
 import { attempt } from '../../call.js'
-import type { StackFrame } from '../../errors/exception.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { cut, grouped } from '../../view/text.js'
 import { lineOf } from '../read.js'
 import { isPlain } from './mask-document.js'
 import type { RecordedQuery } from './recorded-query.js'
-import type { Effect } from './statement.js'
-import type { Token } from './tokens.js'
-
-export interface OwnFrame extends Pick<StackFrame, 'file' | 'line' | 'column' | 'function'> {
-  /** `file:line:column` */
-  source: string
-}
-
-export interface Caller {
-  /** The calls in the application's own code, the innermost first. */
-  frames: readonly OwnFrame[]
-  /** Whether what has called the outermost one is unknown. */
-  isResumed: boolean
-  /** The positions in lists of `Promise.all` of functions that were resumed; '' without one. */
-  position: string
-}
 
 /** A query with what is compared of it, and not stored. */
 export interface Traced extends RecordedQuery {
@@ -30,14 +13,11 @@ export interface Traced extends RecordedQuery {
   identity: string
   /** Whether its parameters have all conditions of the query. */
   isComplete: boolean
-  caller: Caller
-  effect: Effect
-  result?: unknown
-  connection?: unknown
+  isRead: boolean
+  /** The calls in the application's code, the innermost first. */
+  frames: ReadonlyArray<{ source: string }>
   /** The same for queries of one database. */
   client: number
-  /** Of a statement of SQL, without space and comments. */
-  words: readonly Token[]
 }
 
 /** Characters of a text, entries of a list or an object, depth and entries in all of a copy of parameters. */
@@ -92,42 +72,6 @@ export function identityOf (value: unknown): string | null {
   const text = attempt(() => JSON.stringify(value) as string | undefined ?? '', () => attempt(() =>
     JSON.stringify(value, (_, item: unknown) => typeof item === 'bigint' ? `${item}n` : item)))
   return text === undefined || SHORTENED.test(text) ? null : text
-}
-
-/** Milliseconds without any query after which the same query is sent to find something new. */
-export const MIN_PAUSE = 20
-
-/** The longest time without any query between two queries. */
-export function pauseBetween (before: Traced, query: Traced, all: readonly Traced[]): number {
-  let [pause, until] = [0, endOf(before)]
-  for (let i = before.index + 1; i <= query.index; i++) {
-    const other = all[i] as Traced
-    pause = Math.max(pause, other.start - (other.wait ?? 0) - until)
-    until = Math.max(until, endOf(other))
-  }
-  return pause
-}
-
-export function totalDuration (queries: ReadonlyArray<Pick<RecordedQuery, 'duration'>>): number {
-  return queries.reduce((sum, { duration }) => sum + (duration ?? 0), 0)
-}
-
-export function endOf ({ start, duration }: RecordedQuery): number {
-  return start + (duration ?? 0)
-}
-
-/** Lines between an `await` and the call after it. */
-const MAX_AWAIT = 2
-
-/** Whether two frames are of the same call: that of a function that was resumed has the place of its `await`. */
-export function isSameCall (a: OwnFrame, b: OwnFrame | undefined): boolean {
-  if (a.source === b?.source) return true
-  return a.file === b?.file && a.function !== b.function && nameOf(a) === nameOf(b) &&
-    Math.abs(a.line - b.line) <= MAX_AWAIT
-}
-
-export function nameOf (frame: OwnFrame): string {
-  return frame.function.replace(/^async /, '')
 }
 
 /** `file:line` of the code that sent a query. */

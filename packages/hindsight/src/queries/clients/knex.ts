@@ -1,14 +1,9 @@
 import { announce, beginQuery, endQuery, type Query } from '../query.js'
-import { runner, type Kind } from '../run.js'
+import type { Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { rowsOf, systemOf } from './orm.js'
 
 interface Sent { __knexQueryUid?: string, __knexUid?: string, sql?: unknown, bindings?: unknown }
-
-interface Transaction {
-  raw: (statement: string) => Promise<unknown>
-  rollback: () => Promise<void>
-}
 
 export const knexKind: Kind = {
   name: 'instance of knex',
@@ -21,17 +16,11 @@ export const knexKind: Kind = {
 function observeKnex (knex: Record<string, unknown>): void {
   const system = systemOf(Object(knex.client).dialect)
   const open = new Map<unknown, Query>()
-  const run = runner(system, {
-    open: () => (knex.transaction as () => Promise<Transaction>)(),
-    // A question mark would be a placeholder.
-    send: async (transaction, statement) => listOf(await transaction.raw(statement.replaceAll('?', '\\?'))),
-    close: (transaction) => transaction.rollback()
-  })
   wrapMethod(knex, 'emit', (self, args, original) => {
     const [event, first, second] = args as [string, unknown, unknown]
     if (event === 'query') {
       const { __knexUid: connection, __knexQueryUid: id = connection, sql, bindings } = first as Sent
-      const sent = { system, statement: String(sql), parameters: bindings, connection, run }
+      const sent = { system, statement: String(sql), parameters: bindings, connection, client: knex }
       const query = beginQuery({ ...sent, isOuter: true })
       // The beginning and the end of a transaction have no event when they end, and streams have none.
       endQuery(open.get(connection))
@@ -45,7 +34,7 @@ function observeKnex (knex: Record<string, unknown>): void {
     } else if (event === 'query-response' || event === 'query-error') {
       // Queries of a schema have no identifier.
       const { __knexUid: connection, __knexQueryUid: id = connection } = second as Sent
-      endQuery(open.get(id), event === 'query-error' ? { error: first } : { rows: rowsOf(first), result: first })
+      endQuery(open.get(id), event === 'query-error' ? { error: first } : { rows: rowsOf(first) })
       open.delete(id)
     }
     return original.apply(self, args) as unknown
@@ -58,10 +47,3 @@ function observeKnex (knex: Record<string, unknown>): void {
 }
 
 const MAX_OPEN = 1_000
-
-/** The rows of a response; of a raw query of mysql2 it is a list of rows and of fields. */
-function listOf (response: unknown): unknown[] {
-  const rows: unknown = Array.isArray(response) ? response : Object(response).rows ?? []
-  const [first] = rows as unknown[]
-  return (Array.isArray(first) ? first : rows) as unknown[]
-}

@@ -42,9 +42,9 @@ function observeMongo (client: Record<string, unknown>): void {
       if (query !== null) open.set(detail.requestId, query)
     } else if (event === 'commandSucceeded' || event === 'commandFailed') {
       const { requestId, reply, failure } = detail
-      const result = reply?.cursor?.firstBatch ?? reply?.cursor?.nextBatch
-      const rows = result?.length ?? reply?.n
-      endQuery(open.get(requestId), event === 'commandFailed' ? { error: failure } : { rows, result })
+      const batch = reply?.cursor?.firstBatch ?? reply?.cursor?.nextBatch
+      const rows = batch?.length ?? reply?.n
+      endQuery(open.get(requestId), event === 'commandFailed' ? { error: failure } : { rows })
       open.delete(requestId)
     }
     return original.apply(self, args) as unknown

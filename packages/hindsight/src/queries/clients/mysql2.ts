@@ -1,4 +1,4 @@
-import { runner, type Run, type Kind } from '../run.js'
+import { runStatements, type Run, type Kind } from '../run.js'
 
 interface Connection {
   query: (statement: string) => Promise<[rows: unknown[]]>
@@ -15,14 +15,14 @@ export const mysql2Kind: Kind = {
 
 const kRuns = Symbol.for('fastify-hindsight.mysql2')
 /** What runs statements on the last pool of each database, in all copies of this package. */
-const runs = (globalThis as { [kRuns]?: Map<string, Run | undefined> })[kRuns] ??= new Map()
+const runs = (globalThis as { [kRuns]?: Map<string, Run> })[kRuns] ??= new Map()
 
 /** Its channels publish the queries of each pool, but not the pool, which runs the statement for a plan. */
 function observeMysql2 (client: object): void {
   const { promise, pool: core } = client as { promise?: () => Pool, pool?: Pool }
   const pool = promise === undefined ? client as Pool : promise.call(client)
   const { host, port, socketPath, database } = (core ?? client as Pool).config.connectionConfig
-  runs.set(keyOf(socketPath ?? host, socketPath === undefined ? port : undefined, database), runner('mysql', {
+  runs.set(keyOf(socketPath ?? host, socketPath === undefined ? port : undefined, database), runStatements({
     open: () => pool.getConnection(),
     send: async (connection, statement) => (await connection.query(statement))[0],
     close: (connection) => connection.release()

@@ -1,6 +1,6 @@
 import { performance } from '../../clock.js'
 import { beginQuery, callAsync, callBack, endQuery, endWait, runningQuery, within, type Query } from '../query.js'
-import { runner, type Run, type Kind } from '../run.js'
+import { runStatements, type Run, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
 type Client = Record<string, unknown>
@@ -26,7 +26,7 @@ function observePg (client: Client): void {
   const pool = [client, Object(client.pool) as Client].find(isPool)
   // As it was before it is wrapped.
   const connect = pool?.connect as Connect | undefined
-  const run = connect && runner('postgresql', {
+  const run = connect && runStatements({
     open: () => connect.call(pool),
     send: async (connection, statement) => (await connection.query(statement)).rows,
     close: (connection) => connection.release(true)

@@ -1,5 +1,5 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
-import { runner, type Run, type Kind } from '../run.js'
+import type { Kind } from '../run.js'
 import {
   cleanStack, frameLimit, framesHere, removeOwnFrames, setStack, withoutFrames, wrapFunction, wrapMethod
 } from '../stack.js'
@@ -28,13 +28,13 @@ export const postgresJsKind: Kind = {
 }
 
 /** What the queries of a client, of a transaction or of a reserved connection have in common. */
-interface Common { connection?: unknown, run: Run | undefined }
+interface Common { connection?: unknown, client: object }
 
 /** Of the transaction that is begun: the client sends its first statement like one of its own. */
 let begun: Common | null = null
 
 /** Returns a proxy: a query is made by a call of the client itself. */
-function observePostgresJs (sql: Sql, common: Common = { run: runnerOf(sql) }): Sql {
+function observePostgresJs (sql: Sql, common: Common = { client: sql }): Sql {
   const observed = wrapFunction(sql, (self, args, original) => observePending(original.apply(self, args), common))
   const target = (self: unknown): unknown => self === observed ? sql : self
   for (const name of ['unsafe', 'file']) {
@@ -60,21 +60,6 @@ function observePostgresJs (sql: Sql, common: Common = { run: runnerOf(sql) }): 
       observePostgresJs(own, { ...common, connection: own }))
   })
   return observed
-}
-
-interface Reserved {
-  unsafe: (statement: string) => Promise<unknown[]>
-  release: () => void
-}
-
-function runnerOf (sql: Sql): Run | undefined {
-  // As it was before it is wrapped.
-  const reserve = sql.reserve as () => Promise<Reserved>
-  return runner('postgresql', {
-    open: () => reserve.call(sql),
-    send: (connection, statement) => connection.unsafe(statement),
-    close: (connection) => connection.release()
-  })
 }
 
 /** The client sends the end of a transaction by itself. */
@@ -124,7 +109,7 @@ function observePending (pending: unknown, common: Common): unknown {
         if (query !== null) {
           const [result] = args as [{ count?: number } | undefined]
           Object.assign(query, { statement: pending.string ?? query.statement, parameters: pending.parameters })
-          endQuery(query, name === 'reject' ? { error: result } : { rows: result?.count ?? undefined, result })
+          endQuery(query, name === 'reject' ? { error: result } : { rows: result?.count ?? undefined })
         }
         return original.apply(self, args)
       })

@@ -1,12 +1,10 @@
 import { beginQuery, callAsync } from '../query.js'
-import { runner, type Kind } from '../run.js'
+import type { Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { observeWaits, rowsOf, systemOf } from './orm.js'
 
 interface Options { bind?: unknown, replacements?: unknown, transaction?: unknown, plain?: boolean, type?: string }
 interface Statement { query?: unknown, values?: unknown, bind?: unknown }
-interface Transaction { rollback: () => Promise<void> }
-type Send = (statement: string, options: Options) => Promise<[rows: unknown[]]>
 
 export const sequelizeKind: Kind = {
   name: 'instance of sequelize',
@@ -17,19 +15,13 @@ export const sequelizeKind: Kind = {
 /** Models and transactions send each query by the method `query` of their instance. */
 function observeSequelize (sequelize: Record<string, unknown>): void {
   const system = systemOf((sequelize.getDialect as () => unknown)())
-  const { query: send, transaction: begin } = sequelize as { query: Send, transaction: () => Promise<Transaction> }
-  const run = runner(system, {
-    open: () => begin.call(sequelize),
-    send: async (transaction, statement) => (await send.call(sequelize, statement, { transaction }))[0],
-    close: (transaction) => transaction.rollback()
-  })
   wrapMethod(sequelize, 'query', (self, args, original) => {
     const [statement, options] = args as [string | Statement | undefined, Options | undefined]
     const { query: text, values, bind }: Statement = typeof statement === 'object' ? statement : { query: statement }
     const { transaction: connection, plain, type, ...others } = options ?? {}
     const parameters = values ?? bind ?? others.bind ?? others.replacements
     const query = typeof text === 'string'
-      ? beginQuery({ system, statement: text.trim(), parameters, isOuter: true, connection, run })
+      ? beginQuery({ system, statement: text.trim(), parameters, isOuter: true, connection, client: sequelize })
       : null
     return callAsync(query, () => original.apply(self, args) as unknown, (result) => {
       if (plain === true && result !== null) return 1

@@ -1,5 +1,5 @@
 import { beginQuery, callAsync, endQuery, type Query } from '../query.js'
-import { runner, type Kind } from '../run.js'
+import type { Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { observeWaits, rowsOf, systemOf } from './orm.js'
 
@@ -12,20 +12,15 @@ export const typeormKind: Kind = {
 /** Each query of a data source, its repositories and transactions is sent by one of its query runners. */
 function observeTypeorm (dataSource: Record<string, unknown>): void {
   const system = systemOf(Object(dataSource.options).type)
-  const create = dataSource.createQueryRunner as () => Runner
-  const run = runner(system, {
-    open: async () => create.call(dataSource),
-    send: (connection, statement) => connection.query(statement),
-    close: (connection) => connection.release()
-  })
   const seen = new WeakSet<object>()
   wrapMethod(dataSource, 'createQueryRunner', (self, args, original) => {
     const runner = original.apply(self, args) as object
     // Of SQLite there is one.
     if (seen.has(runner)) return runner
     seen.add(runner)
+    const common = { system, connection: runner, client: dataSource, isOuter: true }
     const begin = ([statement, parameters]: unknown[]): Query | null =>
-      beginQuery({ system, statement: String(statement), parameters, connection: runner, run, isOuter: true })
+      beginQuery({ ...common, statement: String(statement), parameters })
     wrapMethod(runner, 'query', (self, args, original) => {
       return callAsync(begin(args), () => original.apply(self, args) as unknown, rowsOf)
     })
@@ -43,9 +38,4 @@ function observeTypeorm (dataSource: Record<string, unknown>): void {
     observeWaits(runner, 'connect')
     return runner
   })
-}
-
-interface Runner {
-  query: (statement: string) => Promise<unknown[]>
-  release: () => Promise<void>
 }

@@ -26,7 +26,7 @@ t.test('groups have the count, time, lines and the kind of their queries; furthe
       count: 9,
       distinct: 5,
       duration: 34,
-      kind: 'n+1',
+      kind: 'repeated',
       sources: [/a\.js:3:7$/, /b\.js:4:7$/, 'c.js:1:1']
     },
     { shape: 'select * from rate', count: 2, distinct: 1, duration: 2, kind: 'duplicates' },

@@ -2,7 +2,7 @@ import { mock } from 'node:test'
 import t from 'tap'
 import { explain, readPlan, planProblem } from '../../../src/parts/queries/plan.js'
 
-const SYSTEMS = ['postgresql', 'mysql', 'mariadb', 'sqlite']
+const SYSTEMS = ['postgresql', 'mysql', 'sqlite']
 
 const READ_DIFFERENTLY = /read in different ways/
 
@@ -41,8 +41,8 @@ const HOSTILE: ReadonlyArray<[statement: string, reason: RegExp, system?: string
   ['select * from item lock in share mode', /`lock`/, 'mysql'],
   ['select * from item procedure analyse()', /`procedure`/, 'mysql'],
   ["select nextval('item_id_seq')", /`nextval`/],
-  ['select next value for item_seq', /sequence/, 'mariadb'],
-  ['select item_seq.nextval', /`nextval`/, 'mariadb'],
+  ['select next value for item_seq', /sequence/, 'mysql'],
+  ['select item_seq.nextval', /`nextval`/, 'mysql'],
   ["select setval('item_id_seq', 1)", /calls `setval\(\)`/],
   ['select pg_sleep(10)', /calls `pg_sleep\(\)`/],
   ['select pg_catalog.pg_terminate_backend(1)', /calls `pg_terminate_backend\(\)`/],
@@ -68,7 +68,7 @@ const HOSTILE: ReadonlyArray<[statement: string, reason: RegExp, system?: string
   ['select 1; -- \n delete from item', /several/],
   ['select 1 /*! ; delete from item */', READ_DIFFERENTLY, 'mysql'],
   ['select 1 /*!50000 into outfile "x" */', READ_DIFFERENTLY, 'mysql'],
-  ['select 1 /*M! into outfile "x" */', READ_DIFFERENTLY, 'mariadb'],
+  ['select 1 /*M! into outfile "x" */', READ_DIFFERENTLY, 'mysql'],
   ["select 1 /* /* */ ' */ ; delete from item --'", READ_DIFFERENTLY],
   ['select 1 /* ', READ_DIFFERENTLY],
   ['select 1 --1', READ_DIFFERENTLY, 'mysql'],

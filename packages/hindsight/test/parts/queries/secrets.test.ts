@@ -104,7 +104,7 @@ inBothModes('a secret in double quotes does not come back', async (t, build) => 
   const stored = await profileOf(app, await app.inject('/'))
   t.notMatch(JSON.stringify(stored) + profileMarkdown(stored), FLOWER)
   const shown = queriesOf(stored).queries.map(({ statement }) => statement)
-  t.same(shown, ['update users set password = "******" where id = 7700', 'alter user ann identified by "******"'])
+  t.same(shown, ['update users set password = "******" where id = ******', 'alter user ann identified by "******"'])
 })
 
 /** A literal that ends at a quote of its secret, or not at all, and what databases repeat of it. */
@@ -176,8 +176,8 @@ inBothModes('parameters in errors of clients that are not observed', async (t, b
 t.test('no statement with a secret stays in memory', async (t) => {
   const read = queryReader(createMask())
   const isKept = (statement: string): boolean => {
-    const { words } = read('mysql', statement, [])
-    return read('mysql', statement, []).words === words
+    const { texts } = read('mysql', statement, [])
+    return read('mysql', statement, []).texts === texts
   }
   for (const statement of ['select * from users where api_token = ? limit 10', 'select * from item where id = 7']) t.ok(isKept(statement), statement)
   for (const statement of [

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { createMask } from '../../../src/mask/mask.js'
 import { queryReader } from '../../../src/parts/queries/mask-query.js'
-import { identityOf, type Caller, type Traced } from '../../../src/parts/queries/trace.js'
+import { identityOf, type Traced } from '../../../src/parts/queries/trace.js'
 
 /** A query that code sent, as the tests write it. */
 export interface Sent {
@@ -18,16 +18,10 @@ export interface Sent {
   /** Whether it is sent together with the one before. */
   together?: boolean
   error?: string
-  /** The row that was returned. */
-  row?: unknown
   /** Milliseconds until it had a connection, before it began. */
   wait?: number
-  /** Its connection; null: unknown. */
-  connection?: string | null
   /** Its database. */
   client?: number
-  /** The position of the call of the outermost function in a list of `Promise.all`. */
-  position?: number
 }
 
 export function times<T> (count: number, make: (i: number) => T | T[]): T[] {
@@ -41,7 +35,7 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
   let [last, until] = [0, 0]
   return sent.map((query, index): Traced => {
     const { from, sql, parameters, system = 'postgresql', rows, ms = 4, pause = 0.2, together = false, error } = query
-    const { row, connection = 'one', position, client = 0, wait } = query
+    const { client = 0, wait } = query
     if (!together) last = until + pause
     until = Math.max(until, last + ms)
     const frames = framesOf(from)
@@ -56,26 +50,18 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       ...(wait !== undefined && { wait }),
       ...(error !== undefined && { error: { message: error } }),
       index,
-      identity: `${client} ${system} ${sql} ${identityOf(shown.isHidden === true ? row : parameters)}`,
+      identity: `${client} ${system} ${sql} ${shown.isHidden === true ? index : String(identityOf(parameters))}`,
       isComplete: shown.isHidden !== true,
-      caller: {
-        frames,
-        position: position === undefined ? '' : `(index ${position})`,
-        isResumed: false
-      },
-      result: row,
-      connection: connection ?? undefined,
+      frames,
       client
     }
   })
 }
 
-function framesOf (from: string): Caller['frames'] {
+function framesOf (from: string): Traced['frames'] {
   if (from === '') return []
   return from.split(' < ').map((call) => {
-    const [place = '', ...name] = call.split(' ')
-    const source = resolve('src', /:\d+:\d+$/.test(place) ? place : `${place}:7`)
-    const [, file = '', line, column] = /^(.*):(\d+):(\d+)$/.exec(source) ?? []
-    return { source, file, line: Number(line), column: Number(column), function: name.join(' ') || '<anonymous>' }
+    const [place = ''] = call.split(' ')
+    return { source: resolve('src', /:\d+:\d+$/.test(place) ? place : `${place}:7`) }
   })
 }

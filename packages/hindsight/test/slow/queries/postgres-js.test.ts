@@ -134,15 +134,4 @@ t.test('postgres.js', async (t) => {
       ]
     })
   }, t)
-
-  inBothModes('a transaction that was rolled back is found', async (t, build) => {
-    const sql = observe(postgres(server.url, { max: 2 }))
-    t.teardown(() => sql.end())
-    const app = await build((app) => app.get('/', async () => {
-      await sql.begin(async (sql) => await sql`select nothing from item`).catch(() => {})
-      return 'x'
-    }))
-    const { collectors } = await profileOf(app, await app.inject('/'))
-    t.match(collectors.queries, { findings: [{ kind: 'rolled back', text: /^A transaction of 1 query was rolled back after `select nothing from/ }] })
-  }, t)
 })
