@@ -28,7 +28,7 @@ function shop (t: Test) {
 }
 
 const OVER = new RegExp('^GET /loop sent 14 queries, and its budget is 5\\. N\\+1: `select \\* from item where id = \\?` 13 times from ' +
-  'packages/hindsight/test/parts/queries/budget\\.test\\.ts:23, [^]*the 13 rows of packages/hindsight/test/parts/queries/budget\\.test\\.ts:24$')
+  'packages/hindsight/test/parts/queries/budget\\.test\\.ts:23, [^]*the 13 rows of packages/hindsight/test/parts/queries/budget\\.test\\.ts:24, ')
 
 inBothModes('a request over the budget of its route fails with the cause', async (t, build) => {
   const { find, loop, all } = shop(t)
