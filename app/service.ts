@@ -9,6 +9,7 @@ import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
 import { SERVICE_OPTIONS } from '../lib/check-options.js'
 import type { ServiceOptions } from '../lib/options.js'
+import { serviceParts } from '../lib/parts/index.js'
 import { refusalOf } from '../lib/security/refusal.js'
 import { HOOK_OF_STAGE } from '../lib/stages.js'
 import type { ServiceState } from '../lib/state.js'
@@ -26,7 +27,9 @@ export const service = fp(async function service (app: FastifyInstance, options:
   checkOptions(options, SERVICE_OPTIONS)
   checkProfilerRole(options)
   const state = openState(app, options)
-  const recorder = await openRecorder(app, packageOptions(options), lifecycleOf(state, options), FOLDERS)
+  const recorder = await openRecorder(app, packageOptions(options), lifecycleOf(state, options), {
+    folders: FOLDERS, parts: serviceParts
+  })
   checkConflicts(app, options)
   openHealth(app, options)
   await app.register(notFoundHandler)

@@ -189,7 +189,9 @@ function callHook (
   }
 }
 
-function beginRun (slot: ListenerSlot, { recording: { events }, pass }: RequestState, reply: FastifyReply): HookRun | null {
+function beginRun (
+  slot: ListenerSlot, { recording: { events }, pass }: RequestState, reply: FastifyReply
+): HookRun | null {
   if (events === null) return null
   // `reply.callNotFound()` runs the hooks of the controller a second time.
   const isRepeated = pass === 'main' && slot.stage.startsWith('kernel.controller') && events.reached(slot.index, pass)

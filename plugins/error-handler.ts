@@ -93,7 +93,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
         return body
       }
       // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.
-      const ofResponse = ({ stage }: ListenerSlot): boolean => stage === 'kernel.response' || stage === 'kernel.finish_request'
+      const ofResponse = ({ stage }: ListenerSlot): boolean =>
+        stage === 'kernel.response' || stage === 'kernel.finish_request'
       return after(
         runSlots(slots.filter(ofResponse), request, reply, body),
         (payload) => { sendDirectly(request, reply, payload as string) },

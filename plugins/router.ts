@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
-  attributesOf, explainInsecure, explainNoMatch, type NoMatch, notFound, redirectPage, routeConfigOf, type RouteMatch, routeMatchOf
+  attributesOf, explainInsecure, explainNoMatch, type NoMatch, notFound, redirectPage, routeConfigOf, type
+  RouteMatch, routeMatchOf
 } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
 import { Answer, listener, Skip } from '../lib/listener.js'

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import type { FastifyRequest } from 'fastify'
-import { servicesOf } from 'fastify-hindsight/recorder'
 import { serviceOf, stateOf } from '../state.js'
 import type { Firewall } from './firewall.js'
 import { InvalidCsrfTokenError } from './errors.js'

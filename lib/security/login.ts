@@ -1,6 +1,6 @@
 import formbody from '@fastify/formbody'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { internalHook, servicesOf } from 'fastify-hindsight/recorder'
+import { internalHook } from 'fastify-hindsight/recorder'
 import type { Firewall } from './firewall.js'
 import { securityContextOf } from './context.js'
 import { AuthenticationError, InvalidCsrfTokenError } from './errors.js'

@@ -23,12 +23,17 @@ export interface ResolvedOptions {
   settings: ProfilerSettings | null
 }
 
-/** Checks the values of options and completes `app.hindsight`. Throws an error with the option's name. */
-export function prepare (app: FastifyInstance, { options, settings }: ResolvedOptions): void {
+/**
+ * Checks the values of options and completes `app.hindsight`. Throws an error with the option's name. `ofLifecycle`: the
+ * parts of a lifecycle.
+ */
+export function prepare (
+  app: FastifyInstance, { options, settings }: ResolvedOptions, ofLifecycle: readonly Part[] = []
+): void {
   const { collectors = [] } = settings ?? {}
-  const parts = partsWith(collectors)
-  checkCriteria(collectors)
   const { lifecycle } = app.hindsight
+  const parts = partsWith(collectors, ofLifecycle)
+  checkCriteria(collectors)
   const originOf = originResolver({ ...options, trustedHosts: lifecycle?.trustedHosts ?? [] })
   Object.assign(app.hindsight, {
     parts,

@@ -10,6 +10,7 @@ import { addInternalFolder } from './errors/stack-frame.js'
 import { internalHook, type LastHook } from './lifecycle/hooks.js'
 import { stateOf, type Lifecycle } from './lifecycle/state.js'
 import type { HindsightOptions } from './options.js'
+import type { Part } from './parts/part.js'
 import { compareMessages } from './parts/wire/collector.js'
 import { recordHooks } from './recording/application-hooks.js'
 import { timeHandlers } from './recording/handler-time.js'
@@ -26,16 +27,18 @@ export interface OpenedRecorder {
 /**
  * Opens the recorder for a lifecycle: decorates the application with `app.hindsight`, begins a recording with each
  * request, and records the hooks and handlers of the application. `folders` have the code of the lifecycle: it is not
- * shown as the application's. Rejects for an invalid option, with its name.
+ * shown as the application's. `parts`: what its profiles have beside the parts of Hindsight. Rejects for an invalid
+ * option, with its name.
  */
 export async function openRecorder (
-  app: FastifyInstance, options: HindsightOptions, lifecycle: Lifecycle, folders: readonly string[] = []
+  app: FastifyInstance, options: HindsightOptions, lifecycle: Lifecycle,
+  { folders = [], parts = [] }: { folders?: readonly string[], parts?: readonly Part[] } = {}
 ): Promise<OpenedRecorder> {
   for (const folder of folders) addInternalFolder(folder)
   const resolved = begin(app, options, lifecycle)
   const { debug, recording } = app.hindsight
   observeRoutes(app, resolved)
-  prepare(app, resolved)
+  prepare(app, resolved, parts)
   // Stacks show the source that was written.
   if (debug) process.setSourceMapsEnabled(true)
   let handler: LastHook | null = null
@@ -126,6 +129,12 @@ export { placeOf } from './errors/stack-frame.js'
 export { attempt, withStackLimit } from './call.js'
 export { corsVerdict, isPreflight, originsText } from './parts/cors/verdict.js'
 export { settlesWithin } from './store/write-queue.js'
+
+// Parts of a profile.
+export type { Part } from './parts/part.js'
+export { fieldsPart, isObject, listOf, type Data } from './parts/read.js'
+export { flattenPaths } from './parts/section.js'
+export { note, pairsSection, rowsSection } from './view/components.js'
 
 // How a failure, a redirect and a failed start are rendered.
 export { plainStack, renderShortError } from './error-page/plain-pages.js'

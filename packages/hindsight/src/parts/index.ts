@@ -7,9 +7,6 @@ import { csp } from './csp/index.js'
 import { events, headers } from './events/index.js'
 import { exceptions, otherErrors } from './exceptions/index.js'
 import { httpClient } from './http-client/index.js'
-import {
-  assets, attributes, cache, links, locale, pagination, params, session, template
-} from './listeners/index.js'
 import { logs } from './logs/index.js'
 import { overview } from './overview/index.js'
 import type { Collector, Part } from './part.js'
@@ -17,7 +14,6 @@ import { performance } from './performance/index.js'
 import { queries } from './queries/index.js'
 import { request, response } from './request/index.js'
 import { router } from './router/index.js'
-import { security } from './security/index.js'
 import { spans } from './spans/index.js'
 import { timeline } from './timeline/index.js'
 import { trace } from './trace/index.js'
@@ -31,12 +27,6 @@ export const parts: readonly Part[] = [
   request,
   wire,
   router,
-  params,
-  attributes,
-  security,
-  session,
-  locale,
-  pagination,
   exceptions,
   otherErrors,
   logs,
@@ -50,10 +40,6 @@ export const parts: readonly Part[] = [
   events,
   cors,
   csp,
-  cache,
-  links,
-  assets,
-  template,
   config,
   response,
   headers,
@@ -61,13 +47,14 @@ export const parts: readonly Part[] = [
   consoleLines
 ]
 
-/** The parts of Hindsight and those of an application. Throws for one of these without a name of its own. */
-export function partsWith (collectors: readonly Collector[]): Part[] {
-  const all: Part[] = [...parts]
+/** The parts of Hindsight, of a lifecycle and of an application. Throws for a collector whose name is used. */
+export function partsWith (collectors: readonly Collector[], ofLifecycle: readonly Part[] = []): Part[] {
+  const known = [...parts, ...ofLifecycle]
+  const all: Part[] = [...known]
   for (const [i, collector] of collectors.entries()) {
     const { name } = collector
     const option = `profiler.collectors[${i}]`
-    if (parts.some((part) => part.name === name)) {
+    if (known.some((part) => part.name === name)) {
       throw new Error(`${option}.name: "${name}" is the name of a collector of Hindsight`)
     }
     if (all.some((part) => part.name === name)) throw new Error(`${option}.name: "${name}" is used twice`)

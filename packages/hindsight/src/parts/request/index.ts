@@ -65,6 +65,7 @@ export const request: Part<Data> = {
   differences: [
     { order: 30, isExact: true, values: valuesOfBody },
     { order: 40, values: (_, { url }) => flattenPaths(splitUrl(url).query, 'query parameter') },
+    { order: 80, values: ({ user }) => flattenPaths(Object(user) as object, 'user') },
     {
       order: 60,
       // Each client has other values of these, so that they explain only what is about the client.

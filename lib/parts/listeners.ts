@@ -1,7 +1,6 @@
-import { pairsSection, rowsSection } from '../../view/components.js'
-import { fieldsPart, isObject, listOf, type Data } from '../read.js'
-import type { Part } from '../part.js'
-import { flattenPaths } from '../section.js'
+import {
+  fieldsPart, flattenPaths, isObject, listOf, pairsSection, rowsSection, type Data, type Part
+} from 'fastify-hindsight/recorder'
 
 const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes' }
 const PARAM_COLUMNS = { name: 'Parameter', sent: 'Sent value', converter: 'Converter', value: 'Converted value' }

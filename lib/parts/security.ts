@@ -1,7 +1,6 @@
-import { note, pairsSection, rowsSection } from '../../view/components.js'
-import { dataOf, isObject, listOf, type Data } from '../read.js'
-import type { Part } from '../part.js'
-import { flattenPaths } from '../section.js'
+import {
+  flattenPaths, isObject, listOf, note, pairsSection, rowsSection, type Data, type Part
+} from 'fastify-hindsight/recorder'
 
 const DENIED = new Set([401, 403, 429])
 const AUTHENTICATOR_COLUMNS = { name: 'Authenticator', outcome: 'Outcome', reason: 'Reason' }
@@ -36,9 +35,7 @@ export const security: Part<Data> = {
   comparison: [{ order: 60 }],
   differences: [{
     order: 80,
-    // In `observe` mode the user is recorded with the request.
-    values: ({ user, roles }, profile) =>
-      flattenPaths({ ...Object(user ?? dataOf(profile, 'request').user) as object, roles }, 'user')
+    values: ({ user, roles }) => flattenPaths({ ...Object(user) as object, roles }, 'user')
   }]
 }
 

@@ -1,9 +1,9 @@
 import t from 'tap'
-import { problemsOf } from '../../../src/parts/read.js'
-import { security as securityPanel } from '../../../src/parts/security/index.js'
-import { profile } from '../fixture.js'
-import { shown as panelOf } from '../support.js'
-import { HOSTILE } from '../hostile.js'
+import { problemsOf } from '../../../packages/hindsight/src/parts/read.js'
+import { security as securityPanel } from '../../../lib/parts/security.js'
+import { profile } from '../../../packages/hindsight/test/parts/fixture.js'
+import { shown as panelOf } from '../../../packages/hindsight/test/parts/support.js'
+import { HOSTILE } from '../../../packages/hindsight/test/parts/hostile.js'
 
 const data = {
   firewall: { name: 'main', pattern: '/', security: true },
