@@ -50,8 +50,8 @@ export function prepare (
 }
 
 /**
- * Opens the store of an application's profiles, which is closed with the application, and its recorder. In `observe`
- * mode without a store only failures are recorded, for their pages.
+ * Opens the store of an application's profiles, which is closed with the application, and its recorder. In an
+ * application that is only observed, without a store, only failures are recorded, for their pages.
  */
 export async function openRecorder (app: FastifyInstance, resolved: ResolvedOptions): Promise<Recorder> {
   const { options, settings } = resolved

@@ -24,7 +24,7 @@ export function hintsFor (request: FastifyRequest, status: number): Hint[] {
   if (refusal !== null && refusal.kind !== 'method') return [{ title: 'Why was this refused?', text: refusal.sentence }]
   // After `reply.callNotFound()` there is a route.
   if (route !== null || (routeError === null && raisedBy?.listener !== 'router')) return []
-  // In `observe` mode the status stays 404.
+  // Without a lifecycle the status stays 404.
   if (status === 405 || routeError instanceof MethodNotAllowedError) return methodNotAllowed(request)
   return status === 404 ? notFound(request) : []
 }

@@ -61,7 +61,7 @@ export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   if (rejected !== null && last !== undefined) last.rejected = rejected
   const { explanation } = failure?.refused ?? {}
   if (explanation !== undefined && last !== undefined) last.explanation = maskOf(request).text(explanation)
-  // In `observe` mode nothing was raised for a request without a route: the error has its message only.
+  // Without a lifecycle nothing was raised for a request without a route: the error has its message only.
   if (failure === null && declined === undefined) {
     recording.exceptions = recording.exceptions.slice(-1)
       .map((error) => ({ ...error, frames: [], stack: `${error.name}: ${error.message}` }))

@@ -166,7 +166,7 @@ export function recordResponse (
 /** Why a response has no body, where the application may have expected one. */
 function missingBody (request: FastifyRequest, status: number, payload: unknown): { bodyNote?: string } {
   const { failure, sentFrom, timing: { serializeStart } } = recordingOf(request)
-  // A listener of `full` mode may have removed the payload before.
+  // A listener of a lifecycle may have removed the payload before.
   if (status === 204 && (serializeStart !== 0 || (payload != null && payload !== ''))) {
     return { bodyNote: 'not sent: a response with the status 204 has none' }
   }

@@ -35,8 +35,8 @@ const MAX_LENGTH = 1_000_000
 /**
  * Returns the function that inserts the toolbar into a response, for an `onSend` hook; `url` is that of its profile. It
  * returns the new payload (a promise of it for a file), or undefined, without a change of headers, if the response gets
- * no toolbar. A page with the toolbar is not cached. In `full` mode the function adds nonces to the policies of the
- * response. In `observe` mode it removes the validators instead.
+ * no toolbar. A page with the toolbar is not cached. With a lifecycle the function adds nonces to the policies of the
+ * response. Otherwise it removes the validators instead.
  */
 export function insertToolbar ({ hindsight }: FastifyInstance): (
   request: FastifyRequest, reply: FastifyReply, payload: unknown, url: string
