@@ -3,6 +3,7 @@ import { createMask } from '../../../src/mask/mask.js'
 import { queryReader } from '../../../src/parts/queries/mask-query.js'
 import { shapeOf, shortShape } from '../../../src/parts/queries/sql.js'
 import { tokensOf } from '../../../src/parts/queries/tokens.js'
+import { growthOf } from '../../support/cpu-time.js'
 
 const read = queryReader(createMask([/^vault_/]))
 
@@ -222,6 +223,18 @@ t.test('a statement of any characters is read in linear time: with an expression
     for (const system of ['postgresql', 'mysql', 'sqlite', 'redis', 'mongodb']) {
       const shown = maskQuery(system, `select ${statement}`, [statement])
       t.ok(shortShape(shapeOf(system, shown.statement, shown.parameters)).length <= 200, `${part} of ${system}`)
+    }
+  }
+})
+
+t.test('a statement of the double length takes at most the double time', async t => {
+  for (const system of ['postgresql', 'mysql', 'sqlite', 'redis', 'mongodb']) {
+    const run = (text: string): unknown => {
+      const shown = maskQuery(system, `select token ${text}`, [text])
+      return shortShape(shapeOf(system, shown.statement, shown.parameters))
+    }
+    for (const piece of [' ', '; ', "'", '"', '(', 'values (', '[a ', '$a$', '/*', 'a.', "E'\\", 'identified ', 'sess:', '> ? ', 'update ']) {
+      t.ok(growthOf(run, piece, 8_000) <= 3.2, `${JSON.stringify(piece)} of ${system}`)
     }
   }
 })
