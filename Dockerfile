@@ -4,23 +4,25 @@
 FROM node:24-slim AS development
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
+COPY packages/hindsight/package.json ./packages/hindsight/
+COPY packages/hindsight/bin ./packages/hindsight/bin
 RUN npm ci --ignore-scripts --no-audit --no-fund
-COPY tsconfig.json ./
+COPY tsconfig.json build.js ./
+COPY packages/hindsight/packaging ./packages/hindsight/packaging
+COPY packages/hindsight/src ./packages/hindsight/src
 COPY app ./app
-COPY bin ./bin
-COPY cli ./cli
 COPY lib ./lib
-COPY packaging ./packaging
 COPY plugins ./plugins
 COPY routes ./routes
 RUN npm run build
 
-# The packages of production, with the versions of the lockfile: Fastify, which is a peer, and the optional peers that STORAGE_URL=postgres://… needs.
+# The packages of production.
 FROM node:24-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm pkg delete devDependencies peerDependenciesMeta.pg peerDependenciesMeta.connect-pg-simple
-RUN npm install --ignore-scripts --no-audit --no-fund
+COPY packages/hindsight/package.json ./packages/hindsight/
+COPY packages/hindsight/bin ./packages/hindsight/bin
+RUN npm ci --omit=dev --ignore-scripts --no-audit --no-fund
 
 FROM node:24-slim
 ENV NODE_ENV=production \
@@ -30,9 +32,10 @@ ENV NODE_ENV=production \
     DATA_DIR=/data
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
+COPY --from=dependencies /app/packages ./packages
+COPY --from=development /app/packages/hindsight/dist ./packages/hindsight/dist
 COPY --from=development /app/dist ./dist
 COPY package.json ./
-COPY bin ./bin
 RUN mkdir /data && chown node:node /data
 USER node
 VOLUME /data

@@ -4,7 +4,7 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
 import fastifySession from '@fastify/session'
 import { RateLimiterMemory, RateLimiterPostgres } from 'rate-limiter-flexible'
-import { isProfilerPath } from 'fastify-hindsight/recorder'
+import { createTables, isProfilerPath, openPool } from 'fastify-hindsight/recorder'
 import { config } from './config.js'
 import { readEnvironment, readServerOptions } from './environment.js'
 import { service } from './service.js'
@@ -67,7 +67,6 @@ async function withSharedState (app: FastifyInstance, options: ServiceOptions): 
   const { profiler, session, security } = options
   const url = typeof profiler === 'object' ? profiler.storage : undefined
   if (typeof url !== 'string' || !/^postgres(?:ql)?:/i.test(url)) return options
-  const { createTables, openPool } = await import('../packages/hindsight/src/postgres.js')
   const pool = openPool(url, MAX_CONNECTIONS)
   app.addHook('onClose', async () => { await pool.end() })
   let tables: Promise<void> | undefined
@@ -94,10 +93,7 @@ async function withSharedState (app: FastifyInstance, options: ServiceOptions): 
 }
 
 async function sessionStore (app: FastifyInstance, pool: object): Promise<SessionStore> {
-  const { default: connectPgSimple } = await import('connect-pg-simple').catch((error: unknown) => {
-    const message = 'STORAGE_URL: sessions in PostgreSQL need the package connect-pg-simple'
-    throw new Error(`${message}: npm install connect-pg-simple`, { cause: error })
-  })
+  const { default: connectPgSimple } = await import('connect-pg-simple')
   const Store = connectPgSimple(fastifySession as never)
   const store = new Store({
     pool: pool as never,

@@ -24,7 +24,7 @@ export default defineConfig({
       md.renderer.rules.code_inline = (...args) => (render?.(...args) ?? '').replaceAll('{{', '&#123;&#123;')
         // Names in tables wrap after these characters, and not within words.
         .replace(/(?<=>[^<]*[._/\]=])(?=\w)/g, '<wbr>')
-      // README.md, CHANGELOG.md, examples and sources are not pages of the site: links to them become text.
+      // README.md, examples and sources are not pages of the site: links to them become text.
       md.core.ruler.push('links out of docs', ({ tokens, env }) => {
         const { relativePath } = env as { relativePath: string }
         for (const { children } of tokens) {

@@ -3,7 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { ROOT } from '../../packages/hindsight/test/support/snippets.js'
 
-const PAGES = ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', ...[
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...[
   'docs', 'examples', 'packages'
 ].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
   .filter((file) => file.endsWith('.md') && !/node_modules|\.vitepress/.test(file)).map((file) => join(folder, file)))]
@@ -25,7 +25,6 @@ t.test('each file of the documentation that the project names exists', async (t)
     'app', 'lib', 'packages', 'plugins', 'routes', 'test', 'examples', 'docs'
   ].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .filter((file) => /\.(?:ts|sql)$/.test(file) && !file.includes('node_modules')).map((file) => join(folder, file)))
-    .concat('CHANGELOG.md')
     .flatMap((file) => [...textOf(file).matchAll(/\bdocs\/[\w/-]+\.md\b/g)].map(([page]) => [relative('.', file), page] as const))
   t.same(named.filter(([, page]) => !existsSync(join(ROOT, page))), [])
 })

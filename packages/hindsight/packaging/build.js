@@ -21,11 +21,13 @@ const SOURCE = /(?<!\.d)\.ts$/
 const SEPARATE = ['clock.js', 'require.js', 'queries/']
 /** Modules that keep their place: entries of the package, and what a file that is not compiled loads. */
 const ENTRIES = [
-  ...['failed-start', 'index', 'nest', 'preload', 'queries', 'register', 'server-options', 'storage', 'storage-contract']
-    .map((name) => `${name}.js`),
+  ...[
+    'failed-start', 'index', 'nest', 'preload', 'queries', 'recorder', 'register', 'server-options', 'storage',
+    'storage-contract'
+  ].map((name) => `${name}.js`),
   'cli/run.js'
 ]
-/** Chunks with all that these modules import: what each start loads, and what recording loads. */
+/** Chunks with all that these modules import and no earlier chunk has: what each start loads, and what recording loads. */
 const CHUNKS = {
   hindsight: ['index.js'],
   observe: ['observe.js'],
@@ -59,7 +61,7 @@ for (const path of filesIn(COMPILED).filter(isSeparate)) {
 rmSync(COMPILED, { recursive: true })
 
 // CommonJS can import only the types of an ES module: its values are declared one by one.
-for (const name of ['nest', 'queries', 'server-options', 'storage']) {
+for (const name of ['queries', 'recorder', 'server-options', 'storage']) {
   const entry = join(DIST, name)
   const types = `'./${name}.js' with { 'resolution-mode': 'import' }`
   const values = Object.entries(await import(pathToFileURL(`${entry}.js`).href)).map(([key, value]) =>
@@ -71,7 +73,6 @@ for (const name of ['nest', 'queries', 'server-options', 'storage']) {
 }
 
 async function bundle (folder, entries, chunks = {}) {
-  const compiled = (paths) => paths.map((path) => join(COMPILED, path))
   const { write } = await rollup({
     input: Object.fromEntries(entries.map((path) => [path.replace('.js', ''), join(COMPILED, folder, path)])),
     external: (id, _importer, isResolved) => isResolved ? isSeparate(id) : !/^[./]/.test(id),
@@ -79,13 +80,26 @@ async function bundle (folder, entries, chunks = {}) {
     // Readers of files are unused where their texts are literals.
     onwarn: ({ code, message }) => { if (code !== 'UNUSED_EXTERNAL_IMPORT') throw new Error(message) }
   })
+  const contents = {}
   await write({
     dir: join(DIST, folder),
     chunkFileNames: 'chunks/[name]-[hash].js',
-    manualChunks: Object.fromEntries(Object.entries(chunks).map(([name, paths]) => [name, compiled(paths)])),
+    manualChunks: (id, { getModuleInfo }) => Object.keys(chunks).find((name) => {
+      contents[name] ??= imported(chunks[name].map((path) => join(COMPILED, path)), getModuleInfo)
+      return contents[name].has(id)
+    }),
     hoistTransitiveImports: false,
     minifyInternalExports: false
   })
+}
+
+/** The modules and all that they import, directly or not. */
+function imported (ids, getModuleInfo) {
+  const found = new Set(ids)
+  for (const id of found) {
+    for (const other of getModuleInfo(id)?.importedIds ?? []) found.add(other)
+  }
+  return found
 }
 
 function isSeparate (path) {

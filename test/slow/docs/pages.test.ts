@@ -6,7 +6,7 @@ import { CHECKED, compiled, pieceProblems, ROOT, snippetsOf } from '../../../pac
 import { fragmentsOf } from '../../docs/fragments.js'
 
 const PAGES = ['README.md', ...['docs', 'examples', 'packages'].flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-  .filter((file) => file.endsWith('.md') && !file.includes('node_modules')).map((file) => join(folder, file))), 'CHANGELOG.md']
+  .filter((file) => file.endsWith('.md') && !file.includes('node_modules')).map((file) => join(folder, file)))]
 
 /** What is shown rather than written: the test that compares it with what there is, or the script that makes it. */
 const COMPARED: Readonly<Record<string, string>> = {

@@ -136,7 +136,7 @@ const [first, second] = PAGES as [typeof PAGES[number], typeof PAGES[number]]
 
 t.test(`${TUTORIAL}: npm makes and installs the package`, { skip: await canInstall() ? false : 'the registry of npm does not respond' }, async (t) => {
   const [ci, pack, ...commands] = first.preparation.map(({ what }) => what)
-  t.same([ci, pack], ['npm ci', 'npm pack'], '`project` has run them')
+  t.same([ci, pack], ['npm ci', 'npm pack -w fastify-hindsight'], '`project` has run them')
   t.same(second.preparation.map(({ what }) => what), commands)
   const empty = join(folder, 'empty')
   mkdirSync(empty)
