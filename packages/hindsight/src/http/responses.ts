@@ -99,8 +99,10 @@ export function isUpgraded ({ raw: { headers } }: FastifyRequest, { raw, sent }:
 }
 
 /** Whether a response has begun that has no end of its own. */
-export function isEndless ({ raw }: FastifyReply): boolean {
-  return raw.headersSent && ENDLESS.test(String(raw.getHeader('content-type') ?? ''))
+export function isEndless ({ headers }: FastifyRequest, reply: FastifyReply): boolean {
+  if (!reply.raw.headersSent) return false
+  // Node.js does not return what a hijacked reply passes to `writeHead`. An EventSource accepts event streams only.
+  return ENDLESS.test(String(reply.getHeader('content-type') ?? headers.accept ?? ''))
 }
 
 export type Nonces = ReturnType<typeof noncesOf>

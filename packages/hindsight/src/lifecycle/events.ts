@@ -96,7 +96,7 @@ export function headersOf (reply: FastifyReply): Headers {
   return headers
 }
 
-/** The headers of a response that was sent: those of the raw response, which has more where a reply was hijacked. */
+/** The headers of a response that was sent: those of the raw response, where Node.js has them. */
 export function sentHeadersOf (reply: FastifyReply): Headers {
   const { raw } = reply
   // HTTP/2 has the status among them.

@@ -38,12 +38,6 @@ export function watchEnding (
     isOver = true
     onEnd(ending)
   }
-  // With headers that were set before, Node.js returns those of `writeHead`, too, which hijacked replies call.
-  // The raw response of the application's own server may lack the functions.
-  if (!raw.headersSent && typeof raw.setHeader === 'function') {
-    raw.setHeader('x-hindsight', '')
-    raw.removeHeader('x-hindsight')
-  }
   const socket = socketOf(request)
   // A pipelined response has no socket yet: the bytes of earlier ones are written first.
   const before = raw.socket === null ? undefined : socket?.bytesWritten
@@ -98,7 +92,7 @@ function endingOf (request: FastifyRequest, reply: FastifyReply, sendError: unkn
     return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))
   }
   if (!isClosedByClient(request)) return failed(new NoResponseError(`The server closed the connection ${when(begun)}`))
-  if (isEndless(reply)) return { kind: 'sent', begun: true }
+  if (isEndless(request, reply)) return { kind: 'sent', begun: true }
   return { kind: 'gone', begun, error: new ClientGoneError(`The client closed the connection ${when(begun)}`) }
 }
 

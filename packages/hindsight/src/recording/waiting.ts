@@ -30,7 +30,7 @@ export function oldRequests (
     const { reply } = recording
     // They are in the order of their arrival.
     if (recording.age < MIN_AGE || found.length >= MAX_REQUESTS) break
-    if (reply === null || isEndless(reply) || isUpgraded(request, reply)) continue
+    if (reply === null || isEndless(request, reply) || isUpgraded(request, reply)) continue
     const token = tokenOf(request)
     if (token !== null) found.push({ token, request, reply })
   }

@@ -1,3 +1,7 @@
+import { once } from 'node:events'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import cors from '@fastify/cors'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import t, { type Test } from 'tap'
@@ -110,6 +114,38 @@ for (const [mode, debug] of Object.entries(MODES)) {
     await t.rejects(async () => await app.ready(), { code: 'FST_ERR_HOOK_TIMEOUT', message: /'onReady' hook "hangsForever"/ })
   })
 }
+
+/** The status, headers and body that the network receives; the headers without those of debug mode, and the date. */
+async function received (app: FastifyInstance, url: string): Promise<unknown[]> {
+  const { port } = app.server.address() as AddressInfo
+  const [response] = await once(http.get({ port, host: '127.0.0.1', path: url, agent: false }), 'response') as [http.IncomingMessage]
+  const body = await text(response)
+  const { date: _date, 'x-debug-token': _token, 'x-debug-token-link': _link, ...headers } = response.headers
+  return [response.statusCode, headers, body]
+}
+
+t.test('a response whose headers Node.js refuses is the 500 of Fastify', async (t) => {
+  const declare: Declare = (app) => {
+    for (const [kind, name, value] of [['value', 'x-note', 'a\nb'], ['name', 'x note', 'a']] as const) {
+      app.get(`/${kind}/async`, { onSend: async (_request, reply, payload) => { reply.header(name, value); return payload } }, async () => ({ ok: true }))
+      app.get(`/${kind}/text`, { onSend: async (_request, reply) => { reply.header('x-first', '1').header(name, value); return 'other' } }, async () => 'ok')
+      app.register(async (child) => {
+        child.addHook('onSend', async (_request, reply) => { reply.header(name, value) })
+        child.get(`/${kind}/instance`, (_request, reply) => { reply.code(201).type('text/css').send('a {}') })
+      })
+    }
+  }
+  const urls = ['value', 'name'].flatMap((kind) => ['async', 'text', 'instance'].map((form) => `/${kind}/${form}`))
+  const answers: Record<string, unknown[]> = {}
+  for (const [mode, debug] of Object.entries(MODES)) {
+    const app = await application(t, debug, declare)
+    await app.listen({ port: 0, host: '127.0.0.1' })
+    answers[mode] = []
+    for (const url of urls) answers[mode].push(await received(app, url))
+  }
+  t.match(answers.without, urls.map(() => [500, Object, String]))
+  for (const mode of Object.keys(MODES)) t.same(answers[mode], answers.without, mode)
+})
 
 /** Runs an application of which the preload is the only other part; `body` has Fastify and cors, and prints. */
 async function preloaded (body: string): Promise<string> {

@@ -93,7 +93,8 @@ const begun = async (stream: Readable, url: string): Promise<unknown> =>
 const sendByHttp1 = (connect: (port: number) => net.Socket): Send => async (port, url, leaving, upload = false) => {
   const socket = connect(port)
   const rest = upload ? 'Content-Type: text/plain\r\nContent-Length: 100\r\n\r\nbeginning' : 'Connection: close\r\n\r\n'
-  socket.write(`${upload ? 'POST' : 'GET'} ${url} HTTP/1.1\r\nHost: localhost\r\n${rest}`)
+  const accept = url.startsWith('/events') ? 'Accept: text/event-stream\r\n' : ''
+  socket.write(`${upload ? 'POST' : 'GET'} ${url} HTTP/1.1\r\nHost: localhost\r\n${accept}${rest}`)
   socket.on('error', () => {}).resume()
   const closed = new Promise((resolve) => { socket.on('close', resolve) })
   if (leaving !== 'read') await begun(socket, url)

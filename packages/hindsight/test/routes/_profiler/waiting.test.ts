@@ -128,7 +128,7 @@ inBothModes('event streams, other protocols and pages of the profiler are no req
     app.get('/hang', () => new Promise(() => {}))
   }, {}, { forceCloseConnections: true })
   const origin = `http://127.0.0.1:${await listen(app)}`
-  const clients = ['/events', '/_profiler/stream', '/hang'].map((path) => http.get(`${origin}${path}`).on('error', () => {}))
+  const clients = ['/events', '/_profiler/stream', '/hang'].map((path) => http.get(`${origin}${path}`, { headers: { accept: 'text/event-stream' } }).on('error', () => {}))
   clients.push(http.get(`${origin}/socket`, { headers: { connection: 'upgrade', upgrade: 'echo' } }).on('error', () => {}))
   t.teardown(() => { for (const client of clients) client.destroy() })
   const { waiting } = await waitingView(origin, ({ waiting }) => waiting.length > 0)
