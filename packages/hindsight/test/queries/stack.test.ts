@@ -58,14 +58,6 @@ t.test('the frames are those of the application', async (t) => {
   const deep = (depth: number): string | undefined => depth === 0 ? inner() : deep(depth - 1)
   t.equal(deep(15)?.match(/at deep/g)?.length, 16)
   t.equal(deep(100)?.split('\n').length, 60)
-
-  const listed = async (): Promise<string | undefined> => {
-    await sleep(1)
-    return inner()
-  }
-  const [one, two] = await Promise.all([listed(), listed()])
-  t.match([one, two], [/at async Promise.all \(index 0\)/, /at async Promise.all \(index 1\)/])
-  t.notMatch(await Promise.all([1].map(async () => await listed())), [/index/], 'a function without a name is one of a loop')
 })
 
 t.test('calls of Hindsight are removed from a stack that is read-only', async (t) => {
