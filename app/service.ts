@@ -57,12 +57,13 @@ function openState (app: FastifyInstance, { leave = [], session = false }: Servi
   return state
 }
 
-function lifecycleOf ({ slots, sessionCookie }: ServiceState, { trustedHosts = [] }: ServiceOptions): Lifecycle {
+function lifecycleOf ({ slots, sessionCookie }: ServiceState, options: ServiceOptions): Lifecycle {
   return {
     stages: HOOK_OF_STAGE,
     slots,
+    options,
     routesFolder: 'routes',
-    trustedHosts,
+    trustedHosts: options.trustedHosts ?? [],
     refusalOf,
     ...sessionCookie !== undefined && { sessionCookie }
   }

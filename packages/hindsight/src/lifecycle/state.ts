@@ -128,6 +128,8 @@ export interface Lifecycle {
   readonly stages: Readonly<Record<string, HookStage>>
   /** Its listeners, in the order in which it registers them. */
   readonly slots: Slot[]
+  /** Its options, with those of the package: an id of the configuration covers them. */
+  readonly options: object
   /** The folder for routes: a hint of a missing route names a file in it. */
   readonly routesFolder: string
   /** The hosts of the application: see `originResolver`. Empty: any. */

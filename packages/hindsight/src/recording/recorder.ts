@@ -59,7 +59,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     // context, which will be that of this request.
     if (debug && isInjected) app.hindsight.isDebugClient(request)
     if (debug && request.headers['content-type'] !== undefined) bufferBody(request)
-    if (isInjected) recordReplay(recording)
+    const isReplay = isInjected && recordReplay(recording)
     newest = request.raw
     recording.reply = reply
     recording.timing.startedAt = performance.now()
@@ -69,9 +69,10 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (!isProfilePath(pathnameOf(request), base)) recording.work = new WorkLog(recording.timing.startedAt)
     startRecording(request, reply)
     if (profiles !== null) open.add(request)
-    if (isInjected) recordParent(request, recording)
+    // A replay is sent while the request for its page is handled.
+    if (isInjected && !isReplay) recordParent(request, recording)
     // A server that does not listen by Fastify runs no hook for it.
-    else if (profiles !== null) app.hindsight.profiler.warmUp()
+    if (!isInjected && profiles !== null) app.hindsight.profiler.warmUp()
   }
 
   /** Begins to record events, headers and log lines of a request: at its beginning, or when it has failed. */
@@ -249,13 +250,14 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   }
 }
 
-function recordReplay (recording: Recording): void {
+function recordReplay (recording: Recording): boolean {
   const replay = replayContext.getStore()
-  if (replay?.replayOf === undefined) return
+  if (replay?.replayOf === undefined) return false
   // Empty: a request that a developer wrote.
   if (replay.replayOf !== '') recording.replayOf = replay.replayOf
   // The route of the replay waits for its profile.
   recording.forceProfile = true
   // Requests that the handler injects are not replays.
   replay.replayOf = undefined
+  return true
 }

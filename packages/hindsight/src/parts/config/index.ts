@@ -30,14 +30,13 @@ export const config = fieldsPart('config', 'Environment', 'environment', 'Versio
 })
 
 /** Code, configuration and versions. */
-function environmentOf ({ revision, mode, lifecycle, node, fastify, hindsight, dependencies, id }: Data): Values {
+function environmentOf ({ revision, mode, node, fastify, hindsight, dependencies, id }: Data): Values {
   const versions = String(dependencies ?? '').split(' ').filter((word) => word !== '')
     .map((word) => word.split(/@(?=[^@]*$)/)).map(([name, version]) => [`dependency ${name}`, version])
   return {
     'code revision (git)': revision,
     'configuration NODE_ENV': mode,
     'Node.js': node,
-    'configuration lifecycle': lifecycle,
     Fastify: fastify,
     Hindsight: hindsight,
     ...Object.fromEntries(versions) as Values,
@@ -52,7 +51,7 @@ const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
 
 /** Returns the function that makes the summary for the profiles of an application, which its `id` identifies. */
 export function openConfiguration (app: FastifyInstance, options: object): () => object {
-  const { mask, debug } = app.hindsight
+  const { mask, debug, lifecycle } = app.hindsight
   const folder = process.cwd()
   // Later the folder may have another one than the code that was loaded.
   const revision = debug ? revisionOf(folder) : undefined
@@ -61,7 +60,7 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
     const { node } = process.versions
     const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '' }
     // The name `session` would hide all of its options.
-    const { session, ...others } = options as { session?: unknown }
+    const { session, ...others } = (lifecycle?.options ?? options) as { session?: unknown }
     const text = JSON.stringify([shown, mask.value(others), mask.value(session), app.initialConfig])
     const id = createHash('sha256').update(text).digest('hex').slice(0, 12)
     const dependencies = debug ? loadedDependencies(folder) : ''

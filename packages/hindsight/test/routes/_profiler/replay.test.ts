@@ -298,7 +298,8 @@ inBothModes('only forms of the profiler, from clients with access, send a reques
 t.test('in production no request is sent again, not even by operators', async (t) => {
   const app = await buildService({
     debug: false,
-    profiler: { production: true, role: 'ROLE_OPERATOR' },
+    profiler: { production: true },
+    profilerRole: 'ROLE_OPERATOR',
     security: {
       firewalls: [{ name: 'main', authenticators: { basic: true } }],
       providers: { users: async (identifier: string) => ({ identifier, password: 'x', roles: ['ROLE_OPERATOR'] }) },
