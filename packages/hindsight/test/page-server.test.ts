@@ -5,6 +5,7 @@ import { connect } from 'node:http2'
 import { text } from 'node:stream/consumers'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
+import { service } from '../../../app/service.js'
 import { hindsight } from '../src/hindsight.js'
 import { preload } from '../src/observe.js'
 import type { HindsightOptions } from '../src/options.js'
@@ -22,8 +23,7 @@ const OPTIONS: HindsightOptions = { debug: true, profiler: { storage: 'memory' }
 
 /** An application with hooks that are added before the plugin. */
 async function application (
-  t: Test, by: 'plugin' | 'preload' | 'full', server: object = {}, declare: (app: FastifyInstance) => void = () => {},
-  options: HindsightOptions = {}
+  t: Test, by: 'plugin' | 'preload' | 'full', server: object = {}, declare: (app: FastifyInstance) => void = () => {}
 ): Promise<Observed> {
   const lines: string[] = []
   const ran: string[] = []
@@ -33,7 +33,7 @@ async function application (
   app.addHook('onRequest', async ({ id }) => { ran.push(`onRequest ${id}`) })
   app.addHook('onResponse', async ({ id }) => { ran.push(`onResponse ${id}`) })
   if (by === 'plugin') await app.register(hindsight, OPTIONS)
-  if (by === 'full') await app.register(hindsight, { ...OPTIONS, lifecycle: 'full', session: false, ...options })
+  if (by === 'full') await app.register(service, OPTIONS)
   app.get('/', async (request) => request.id)
   declare(app)
   t.teardown(() => app.close())
@@ -86,7 +86,7 @@ for (const by of ['plugin', 'preload'] as const) {
   })
 }
 
-for (const by of ['plugin', 'preload', 'full'] as const) {
+for (const by of ['plugin', 'preload'] as const) {
   t.test(`pages are quiet with own identifiers, and without a log of requests: ${by}`, async (t) => {
     for (const server of [{}, { disableRequestLogging: true }]) {
       let count = 0
@@ -107,19 +107,22 @@ for (const by of ['plugin', 'preload', 'full'] as const) {
   })
 }
 
-t.test('pages leave no line and take no request id in full mode, where requests reach the application', async (t) => {
-  const paths = ['/_profiler/', '/_profiler/ffffff', '/_wdt/ffffff']
-  for (const security of [undefined, { providers: { people: { users: [] } }, firewalls: [{ name: 'all', authenticators: { basic: true } }] }]) {
-    let count = 0
-    const { app, lines } = await application(t, 'full', { genReqId: () => `own-${++count}` }, undefined, security && { security })
-    const port = await listen(app)
-    lines.length = 0
-    for (const path of paths) {
-      t.equal((await app.inject(path)).statusCode, (await read(port, path))[0], path)
-    }
-    t.same([lines, count], [[], 0])
-    t.equal((await read(port, '/'))[1], 'own-1')
-  }
+t.test('in the service a page is a route: only a refusal leaves a line and a profile', async (t) => {
+  const { app, lines, ran } = await application(t, 'full')
+  const port = await listen(app)
+  const { token } = await profileOf(app, (await read(port, '/'))[2])
+  const asset = /\/_profiler\/assets\/[^"]+/.exec((await read(port, '/_profiler/'))[1])?.[0] ?? ''
+  lines.length = 0
+  ran.length = 0
+  for (const path of ['/_profiler/', `/_profiler/${token}`, `/_wdt/${token}`, asset]) t.equal((await read(port, path))[0], 200, path)
+  t.equal(ran.filter((line) => line.startsWith('onRequest')).length, 4, 'hooks of the application run')
+  t.same(lines, [])
+  const refused = await read(port, '/_profiler/ffffff')
+  t.equal(refused[0], 404)
+  t.match(lines, [/Token "ffffff" was not found/])
+  t.match(await profileOf(app, refused[2]), { status: 404, url: /\/_profiler\/ffffff$/ })
+  const { profiles } = await app.hindsight.profiler.search({ limit: 20 })
+  t.same(profiles.map(({ url }) => new URL(url).pathname), ['/_profiler/ffffff', '/'])
 })
 
 t.test('clients that may not see the pages are answered by the application, and logged', async (t) => {
@@ -202,7 +205,7 @@ t.test('pages that could not be opened once are opened with the next request', a
   t.equal((await app.inject('/_profiler/')).statusCode, 200)
 })
 
-for (const by of ['plugin', 'preload', 'full'] as const) {
+for (const by of ['plugin', 'preload'] as const) {
   t.test(`what the router refuses is answered as by Fastify, and has a profile: ${by}`, async (t) => {
     const declare = (app: FastifyInstance): void => {
       app.get('/things/:id', async () => 'x')

@@ -233,7 +233,7 @@ t.test('the plugin may be registered on the application, too', async (t) => {
 t.test('an adapter may have another copy of Fastify', async (t) => {
   const { AppModule } = await application(t)
   const copy = join(testdir(t), 'fastify')
-  const installed = join(import.meta.dirname, '../../node_modules/fastify')
+  const installed = join(import.meta.dirname, '../../../../node_modules/fastify')
   for (const part of ['fastify.js', 'package.json', 'lib']) {
     cpSync(join(installed, part), join(copy, part), { recursive: true })
   }

@@ -14,10 +14,10 @@ t.test('the paths of the profiler, in each spelling that a router may accept', a
   t.notOk(isProfilePath('/_error/1', ''), 'previews of error pages have profiles')
 })
 
-inBothModes('no request for a profile is profiled, whether it has a page or not', async (t, build, mode) => {
+inBothModes('a page of the profiler is not profiled; an unknown path is, in the service', async (t, build, mode) => {
   const app = await build()
   for (const url of ['/_profiler/', '/_profiler/no/page', '/_wdt/no/page', '/_error/404', '/_PROFILER/x', '/x']) await app.inject(url)
   const { profiles } = await app.hindsight.profiler.search({ limit: 10 })
-  // In `full` mode the preview of an error page is a route like others, as in the observed service.
-  t.strictSame(profiles.map(({ url }) => new URL(url).pathname), mode === 'full' ? ['/x', '/_error/404'] : ['/x'])
+  const ofProfiler = mode === 'full' ? ['/_PROFILER/x', '/_error/404', '/_wdt/no/page', '/_profiler/no/page'] : []
+  t.strictSame(profiles.map(({ url }) => new URL(url).pathname), ['/x', ...ofProfiler])
 })

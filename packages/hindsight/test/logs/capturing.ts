@@ -29,7 +29,7 @@ export async function capturing (
 ): Promise<Capturing> {
   const app = Fastify(server as FastifyServerOptions) as unknown as FastifyInstance
   const logs: Array<[url: string, log: RequestLog]> = []
-  app.decorate('hindsight', { mode } as never)
+  app.decorate('hindsight', { lifecycle: mode === 'full' ? {} : null } as never)
   const capture = new LogCapture(app)
   t.teardown(() => app.close())
   app.addHook('onClose', async () => capture.close())

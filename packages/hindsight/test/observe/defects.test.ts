@@ -82,7 +82,7 @@ for (const [mode, debug] of Object.entries(MODES)) {
     t.ok(body.startsWith(PAGE.slice(0, PAGE.indexOf('</body>'))), 'the page is unchanged')
   })
 
-  t.test(`an application can decorate the names of full mode, ${mode}`, async (t) => {
+  t.test(`an application can decorate the names of the service, ${mode}`, async (t) => {
     const app = await application(t, debug, (app) => {
       const names = app as unknown as Record<'decorate' | 'decorateRequest' | 'decorateReply', (name: string, value: string) => unknown>
       for (const name of ['profiler', 'lifecycle']) names.decorate(name, 'mine')

@@ -52,7 +52,7 @@ function tenantPart (calls: string[] = []): Collector<Tenant> {
 async function start (t: Test, mode: TestedMode, collectors: Collector[], storage?: 'memory'): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   const profiler = { collectors, ...storage === undefined ? { dataDir: testdir(t) } : { storage } }
-  await app.register(pluginOf(mode), { debug: true, session: false, profiler })
+  await app.register(pluginOf(mode), { debug: true, profiler })
   app.get('/page', async (_request, reply) => reply.type('text/html').send('<!DOCTYPE html><body><p>page</p></body>'))
   app.get('/', async ({ query }: FastifyRequest) => {
     if ((query as { of?: string }).of === 'none') throw new Error('failed on purpose')

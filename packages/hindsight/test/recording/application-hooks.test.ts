@@ -220,7 +220,7 @@ for (const stage of ['onRequest', 'preValidation', 'preHandler'] as const) {
     const raised: unknown[] = []
     const app = Fastify({ pluginTimeout: 60_000 })
     t.teardown(() => app.close())
-    await app.register(pluginOf(lifecycle), { debug: true, session: false, profiler: { storage: 'memory' } })
+    await app.register(pluginOf(lifecycle), { debug: true, profiler: { storage: 'memory' } })
     await app.register(async (app) => {
       app.setErrorHandler((error, _request, reply) => { raised.push(error); return reply.send('') })
       app.addHook(stage as 'preHandler', function own (_request, _reply, _done): void { throw new Error('no') })

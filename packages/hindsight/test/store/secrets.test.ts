@@ -6,7 +6,8 @@ import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import t from 'tap'
 import { createMask } from '../../src/mask/mask.js'
 import { build, listen, newest, profileOf, rawText as raw } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothModes, type TestedMode } from '../support/products.js'
+import type { ServiceOptions } from '../../../../lib/options.js'
 
 // Drawn afresh: the excerpts of a profile show this very source.
 const marker = (): string => `zq${Math.random().toString(36).slice(2, 8)}${Math.random().toString(36).slice(2, 8)}`
@@ -118,17 +119,18 @@ function routes (app: FastifyInstance): void {
 }
 
 const secrets = done.map(marker)
-const options = {
+const options = { mask: ['mine'], debugClients: ['127.0.0.1'] }
+const ofService: ServiceOptions = {
+  ...options,
   session: { secret: marker() + marker() + marker() + marker() },
   cors: [{ origin: ['https://a.test'] }],
-  mask: ['mine'],
   acceptLanguage: true,
-  enabledLocales: ['en', 'fr'],
-  debugClients: ['127.0.0.1']
+  enabledLocales: ['en', 'fr']
 }
+const optionsOf = (mode: TestedMode): ServiceOptions => mode === 'full' ? ofService : options
 
-inBothModes('no secret of a request is stored', async (t, build) => {
-  const app = await build(routes, options)
+inBothModes('no secret of a request is stored', async (t, build, mode) => {
+  const app = await build(routes, optionsOf(mode))
   for (const [name, make] of brought) {
     const secret = marker()
     const request = { url: '/echo', ...make(secret) }
@@ -139,8 +141,8 @@ inBothModes('no secret of a request is stored', async (t, build) => {
   }
 })
 
-inBothModes('no secret that a handler uses is stored', async (t, build) => {
-  const app = await build(routes, options)
+inBothModes('no secret that a handler uses is stored', async (t, build, mode) => {
+  const app = await build(routes, optionsOf(mode))
   for (const [i, [name]] of done.entries()) {
     const secret = secrets[i] as string
     const stored = JSON.stringify(await profileOf(app, await app.inject(`/do/${i}`)))
@@ -149,7 +151,7 @@ inBothModes('no secret that a handler uses is stored', async (t, build) => {
 })
 
 t.test('no secret of a message that the parser refused is stored', async (t) => {
-  const app = await build(t, options, routes)
+  const app = await build(t, ofService, routes)
   const secret = marker()
   await raw(
     await listen(app),
@@ -159,16 +161,16 @@ t.test('no secret of a message that the parser refused is stored', async (t) => 
   t.notOk(stored.includes(secret), where(stored, secret))
 })
 
-inBothModes('no secret of the options is stored', async (t, build) => {
+t.test('no secret of the options is stored', async (t) => {
   const secret = marker()
-  const app = await build(routes, {
-    ...options,
+  const app = await build(t, {
+    ...ofService,
     session: { secret: [secret.repeat(4), secret.repeat(5)] },
     security: {
       firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => null } }, provider: 'p' }],
       providers: { p: { users: [{ identifier: 'ada', password: `$argon2id$v=19$m=1$${secret}` }] } }
     }
-  })
+  }, routes)
   const profile = await profileOf(app, await app.inject('/echo'))
   const text = JSON.stringify(profile)
   t.notOk(text.includes(secret), where(text, secret))
@@ -183,8 +185,8 @@ inBothModes('names that the application configures are masked at every place', a
   t.notOk(stored.includes(secret), where(stored, secret))
 })
 
-inBothModes('values that are not secret are stored', async (t, build) => {
-  const app = await build(routes, options)
+inBothModes('values that are not secret are stored', async (t, build, mode) => {
+  const app = await build(routes, optionsOf(mode))
   const stored = JSON.stringify(
     await profileOf(app, await app.inject({ method: 'POST', url: '/echo?kept=query', headers: { 'x-kept': 'header' }, payload: { kept: 'body' } }))
   )

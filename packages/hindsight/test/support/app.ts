@@ -1,7 +1,7 @@
 import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
-import Fastify, { type FastifyInstance, type FastifyServerOptions, type InjectOptions } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyPluginAsync, type FastifyServerOptions, type InjectOptions } from 'fastify'
 import type { Test } from 'tap'
 import { service } from '../../../../app/service.js'
 import application, { options as serverOptions } from '../../../../app/app.js'
@@ -57,10 +57,10 @@ async function buildApplication ({ declare, routesDir = NO_ROUTES, server = {}, 
 }
 
 /** The message of the error with which an application with these options does not start. */
-export async function refusal (options: object): Promise<string> {
+export async function refusal (options: object, plugin: FastifyPluginAsync<ServiceOptions> = service): Promise<string> {
   const app = Fastify()
   try {
-    await app.register(service, { debug: true, session: { secret: SECRET }, ...options })
+    await app.register(plugin, { debug: true, ...(plugin === service && { session: { secret: SECRET } }), ...options })
     await app.ready()
     return 'it started'
   } catch (error) {

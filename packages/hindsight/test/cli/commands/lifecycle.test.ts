@@ -11,6 +11,7 @@ import { COMMANDS, execute } from '../../../src/cli/run.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { testdir } from '../../support/folder.js'
 import { newest } from '../../support/app.js'
+import type { TestedMode } from '../../support/products.js'
 import { snippetsOf } from '../../support/snippets.js'
 import { endLimits } from '../../support/timers.js'
 
@@ -42,12 +43,17 @@ function file (t: Test, name: string, content: string): string {
   return path
 }
 
-/** An application of every kind of plugin, hook and route. */
-const application = (options: string): string => `
+const IMPORTS: Record<TestedMode, string> = {
+  observe: "import product from 'fastify-hindsight'",
+  full: `import { service as product } from '${pathToFileURL(join(ROOT, 'app/service.ts')).href}'`
+}
+
+/** An application of every kind of plugin, hook and route, with one of the products. */
+const application = (mode: TestedMode, options: string): string => `
 import fp from 'fastify-plugin'
-import hindsight from 'fastify-hindsight'
+${IMPORTS[mode]}
 export default fp(async function application (app) {
-  await app.register(service, { session: false, ...${options} })
+  await app.register(product, ${options})
   app.addHook('onRequest', async function first () {})
   await app.register(fp(async function auth (app) {
     app.addHook('onRequest', function checkKey (request, reply, done) { done() })
@@ -106,12 +112,13 @@ const nameOf = (text: string): string => text.replace(/ \(.*$/, '')
 
 const OF_ROUTES = ['read', 'ofRoute', 'ofRouteToo', 'told', 'last']
 
-for (const [mode, options] of [
-  ['debug', '{ debug: true, profiler: { storage: "memory" }, cors: [{ origin: true }] }'],
-  ['production', '{ debug: false, profiler: { storage: "memory", production: true } }']
+for (const [mode, environment, options] of [
+  ['observe', 'debug', '{ debug: true, profiler: { storage: "memory" } }'],
+  ['full', 'debug', '{ debug: true, profiler: { storage: "memory" }, cors: [{ origin: true }] }'],
+  ['full', 'production', '{ debug: false, profiler: { storage: "memory", production: true } }']
 ] as const) {
-  t.test(`the printed order is the order of execution, in ${mode} mode`, async (t) => {
-    const { app, order } = await loaded(file(t, 'app.js', application(options)))
+  t.test(`the printed order is the order of execution, in ${environment} mode (${mode})`, async (t) => {
+    const { app, order } = await loaded(file(t, 'app.js', application(mode, options)))
     t.teardown(() => app.close())
     const routes = routesOf(order.lines())
     t.same(routes.map(({ name }) => name), ['GET /', 'GET /admin/users/:id', 'POST /admin/deep'])
@@ -125,17 +132,17 @@ for (const [mode, options] of [
       const expected = ran.map(({ stage, listener }) => stage.startsWith('kernel.') ? `${stage} ${listener}` : listener)
       const skipped = profile.events.filter(({ outcome }) => outcome === 'skipped').map(({ stage, listener }) => `${stage} ${listener}`)
       t.same(steps.map(({ text }) => nameOf(text)).filter((text) => !skipped.includes(text)), expected, url)
-      t.ok(steps.length > 15)
+      t.ok(steps.length > (mode === 'full' ? 15 : 5))
     }
     const here = relative(process.cwd(), join(t.testdirName, 'app.js'))
     const [home = '', user = ''] = order.lines().join('\n').split('\n\n')
     t.match(home, new RegExp(
-      `^GET /\n {2}onRequest\n {4}kernel\\.request [^]*\n {4}first \\(${here}\\)\n` +
+      `^GET /\n {2}onRequest\n${mode === 'full' ? ' {4}kernel\\.request [^]*\n' : ''} {4}first \\(${here}\\)\n` +
         ` {4}checkKey \\(auth, ${here}\\)\n {4}afterAuth \\(${here}\\)\n {2}preHandler\n`
     ))
     t.match(home, `    loadUser (${here})\n  handler\n    home (${here})\n  onSend\n`)
     t.match(home, `\n  onError\n    failed (${here})`)
-    t.match(user, `  preHandler\n${mode === 'debug' ? '    kernel.controller router-data-collector' : '    kernel.controller'}`)
+    if (mode === 'full') t.match(user, `  preHandler\n${environment === 'debug' ? '    kernel.controller router-data-collector' : '    kernel.controller'}`)
     t.match(user, `    shared (admin, ${here})\n    ofRouteToo (route, admin, ${here})\n  handler\n    user (admin, ${here})\n`)
     t.match(user, `\n    admin (${here})\n`)
     t.notMatch(home + user, /recordCpu|countOthers|keepAborted|keepProfile|\.js:\d/)
@@ -199,7 +206,6 @@ t.test('errors of plugins reach the application as without the command', async (
 
 const PLAIN = `
 import Fastify from 'fastify'
-import { service } from '../../../../../app/service.js'
 const app = Fastify({ logger: true })
 app.addHook('onRequest', async function first () {})
 app.addHook('onRoute', (route) => { if (route.url === '/\\u001b[31m') route.preHandler = [async function limit () {}] })

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import createError from '@fastify/error'
 import t, { type Test } from 'tap'
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import type { HindsightOptions } from '../../../src/options.js'
+import type { ServiceOptions } from '../../../../../lib/options.js'
 import { execute } from '../../../src/cli/run.js'
 import { droppedCookies, type CookieContext } from '../../../src/parts/blocked/index.js'
 import { openStorage } from '../../../src/store/open.js'
@@ -13,7 +13,7 @@ import { profileOf } from '../../support/app.js'
 import { inBothModes } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
-const OPTIONS: HindsightOptions = {
+const OPTIONS: ServiceOptions = {
   cors: [
     { path: '/api', origin: ['https://app.example'], methods: ['GET'], allowedHeaders: ['X-One'] },
     { path: '/open', origin: '*' }, { path: '/cookie', origin: true, credentials: true }
@@ -311,11 +311,11 @@ t.test('a cookie that browsers reject is reported with the rule and the option',
   t.match(droppedCookies(`\u001b[31m${'x'.repeat(200)}=1; Secure`, HTTP)[0]?.sentence, /"␛\[31mx+… \(\d+ more characters\)"/)
 })
 
-inBothModes('the diagnostic page and the profile have the right that was denied', async (t, build) => {
+t.test('the diagnostic page and the profile have the right that was denied', async (t) => {
   const firewalls = [{ name: 'api', authenticators: { bearer: { verify: (token: string) => token === TOKEN ? 'token-only' : null } } }]
-  const app = await build((app) => {
+  const app = await build(t, { firewalls, providers: { all: users } }, (app) => {
     app.get('/granted', { config: { isGranted: 'ROLE_ADMIN', name: 'granted' } }, async () => 'x')
-  }, { security: { firewalls, providers: { all: users } } })
+  })
   const response = await app.inject({ url: '/granted', headers: { accept: 'text/html', ...bearer } })
   const sentence = /ROLE_ADMIN, which config\.isGranted of the route granted requires, was denied .*token-only is logged in with ROLE_API/
   t.match(page(response.body).querySelector('.hint')?.textContent, sentence)

@@ -4,14 +4,23 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fastifyCors from '@fastify/cors'
 import type { FastifyInstance, FastifyServerOptions } from 'fastify'
-import type { HindsightOptions } from '../../../src/options.js'
+import type { ServiceOptions } from '../../../../../lib/options.js'
 import { get, headerOf, listen, rawText as raw, statusOf } from '../../support/app.js'
 import { profile } from '../../parts/fixture.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothModes, type Build, type TestedMode } from '../../support/products.js'
 
 const SECRET_TEXT = 'what only its developer may see'
 const TOKEN = '00000a'
-const ANYBODY: HindsightOptions = { cors: [{ origin: '*', credentials: true, exposedHeaders: ['X-Debug-Token', 'X-Debug-Token-Link'] }] }
+const ANYBODY = { origin: '*', credentials: true, exposedHeaders: ['X-Debug-Token', 'X-Debug-Token-Link'] }
+
+/** An application that lets every page read, by the option of the service or by the plugin. */
+async function buildForAnybody (build: Build, mode: TestedMode, options: ServiceOptions = {}, server: object = {}): Promise<FastifyInstance> {
+  if (mode === 'full') return await build(routes, { ...options, cors: [ANYBODY] }, server)
+  return await build(async (app) => {
+    await app.register(fastifyCors, ANYBODY)
+    routes(app)
+  }, options, server)
+}
 
 function routes (app: FastifyInstance): void {
   app.hindsight.profiler.save(profile(TOKEN, { url: `http://localhost/${SECRET_TEXT.replaceAll(' ', '-')}` }))
@@ -73,7 +82,7 @@ const PATHS: Array<[target: string, strict: boolean, lax: boolean]> = [
 
 inBothModes('no form of a path shows a debug page to a client without access', async (t, build, mode) => {
   for (const [router, server, column] of [['strict', {}, 1], ['lax', LAX, 2]] as const) {
-    const app = await build(routes, { ...ANYBODY, trustedProxies: ['127.0.0.1'] }, server)
+    const app = await buildForAnybody(build, mode, { trustedProxies: ['127.0.0.1'] }, server)
     const port = await listen(app)
     for (const path of PATHS) {
       // In observe mode the options of the application's router do not apply to the pages.
@@ -95,7 +104,7 @@ inBothModes('no form of a path shows a debug page to a client without access', a
   }
 })
 
-inBothModes('the authority of an absolute target and the host header must both be allowed', async (t, build, mode) => {
+inBothModes('the authority of an absolute target and the host header must both be allowed', async (t, build) => {
   const app = await build(routes)
   const port = await listen(app)
   for (const [target, host, expected] of [
@@ -103,8 +112,7 @@ inBothModes('the authority of an absolute target and the host header must both b
     [`http://127.0.0.1/_profiler/${TOKEN}`, 'localhost:3000', true],
     [`http://evil.example/_profiler/${TOKEN}`, 'localhost', false],
     [`http://localhost/_profiler/${TOKEN}`, 'evil.example', false],
-    // No page can send it. In full mode the message is refused.
-    [`http://user@localhost/_profiler/${TOKEN}`, 'localhost', mode === 'observe'],
+    [`http://user@localhost/_profiler/${TOKEN}`, 'localhost', false],
     [`http://evil.example:80/_profiler/${TOKEN}`, 'localhost', false],
     [`evil://evil.example/_profiler/${TOKEN}`, 'localhost', false]
   ] as const) {
@@ -124,7 +132,7 @@ inBothModes('clients of a Unix socket have no address and no access', async (t, 
     ['with proxies that are trusted', { trustedProxies: ['loopback', 'uniquelocal'] }],
     ['with any host', { debugHosts: ['*'] }],
     ['with clients that are named', { debugClients: ['127.0.0.1', '::/1'] }]
-  ] as Array<[string, HindsightOptions]>) {
+  ] as Array<[string, ServiceOptions]>) {
     const app = await build(routes, options)
     await app.listen({ path })
     for (const target of ['/_profiler/', `/_profiler/${TOKEN}`, `/_wdt/${TOKEN}`, '/boom', '/ok', '/page']) {
@@ -175,8 +183,8 @@ const OWN_SITES: typeof FOREIGN_SITES = [
   ['a link on another site', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }]
 ]
 
-inBothModes('pages of other origins cannot load, frame or follow the profiler', async (t, build) => {
-  const app = await build(routes, ANYBODY)
+inBothModes('pages of other origins cannot load, frame or follow the profiler', async (t, build, mode) => {
+  const app = await buildForAnybody(build, mode)
   const port = await listen(app)
   const targets = [
     '/_profiler/', `/_profiler/${TOKEN}`, '/_profiler/search.json', '/_profiler/latest', '/_profiler/stream', '/_profiler/waiting.json', `/_wdt/${TOKEN}`
@@ -211,7 +219,8 @@ inBothModes('no CORS rule applies to the profiler', async (t, build, mode) => {
       ]
     }, () => {}],
     ['of a plugin of the application', {}, (app: FastifyInstance) => app.register(fastifyCors, { origin: true, credentials: true, hook: 'preHandler' })]
-  ] as Array<[string, HindsightOptions, (app: FastifyInstance) => unknown]>) {
+  ] as Array<[string, ServiceOptions, (app: FastifyInstance) => unknown]>) {
+    if (mode === 'observe' && name.startsWith('of the option')) continue
     const app = await build(async app => { routes(app); await setup(app) }, options)
     const port = await listen(app)
     const Origin = 'http://localhost:5173'
@@ -237,14 +246,17 @@ inBothModes('no CORS rule applies to the profiler', async (t, build, mode) => {
   }
 })
 
-inBothModes('outside debug mode the paths belong to the application, and its rules apply', async (t, build) => {
-  const app = await build(app => app.get('/_profiler/mine', () => 'x'), { debug: false, cors: [{ origin: '*' }] })
+inBothModes('outside debug mode the paths belong to the application, and its rules apply', async (t, build, mode) => {
+  const app = await build(async (app) => {
+    if (mode === 'observe') await app.register(fastifyCors)
+    app.get('/_profiler/mine', () => 'x')
+  }, { debug: false, ...(mode === 'full' && { cors: [{ origin: '*' }] }) })
   const { headers } = await app.inject({ url: '/_profiler/mine', headers: { origin: 'http://a.test' } })
   t.equal(headers['access-control-allow-origin'], '*')
 })
 
 inBothModes('CORS rules of the application do not open debug pages to other origins', async (t, build, mode) => {
-  const app = await build(routes, { ...ANYBODY, debugClients: ['198.51.100.7'], debugHosts: ['tools.example'] })
+  const app = await buildForAnybody(build, mode, { debugClients: ['198.51.100.7'], debugHosts: ['tools.example'] })
   const port = await listen(app)
   for (const [origin, site, expected] of [
     ['https://evil.example', 'cross-site', false],
@@ -278,8 +290,8 @@ inBothModes('CORS rules of the application do not open debug pages to other orig
   }
 })
 
-inBothModes('changes need a token of the page', async (t, build) => {
-  const app = await build(routes, ANYBODY)
+inBothModes('changes need a token of the page', async (t, build, mode) => {
+  const app = await buildForAnybody(build, mode)
   const port = await listen(app)
   const token = await app.hindsight.profiler.formToken()
   type Fields = Record<string, string>
@@ -321,10 +333,12 @@ inBothModes('changes need a token of the page', async (t, build) => {
 })
 
 inBothModes('a wildcard route of the application does not bypass the access check', async (t, build, mode) => {
+  const security = { firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => null } } }], accessControl: [{ roles: 'IS_AUTHENTICATED' }] }
   const app = await build(app => {
     routes(app)
+    if (mode === 'observe') app.addHook('onRequest', async (_request, reply) => await reply.code(401).send('no'))
     app.get('/*', () => 'inside')
-  }, { security: { firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => null } } }], accessControl: [{ roles: 'IS_AUTHENTICATED' }] } })
+  }, mode === 'full' ? { security } : {})
   const port = await listen(app)
   for (const path of ['/x', '/_profiler/../x', '/_profiler/a/b/c', '/_wdt/a/b', '/_profiler/%2e%2e/x', '/%5fprofiler/a/b', '/_profiler/assets/../../x']) {
     const answer = await get(port, path)

@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify'
-import type { HindsightOptions } from '../../../src/options.js'
+import type { ServiceOptions } from '../../../../../lib/options.js'
 import { listen } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothModes, type TestedMode } from '../../support/products.js'
 
 const DOCUMENT = { 'sec-fetch-dest': 'document', accept: 'text/html' }
 const LEGACY = { 'content-type': 'application/csp-report' }
 const report = JSON.stringify({ 'csp-report': { 'effective-directive': 'img-src', 'blocked-uri': 'https://img.example/a.png', disposition: 'enforce' } })
 
-/** In observe mode the option enables the policy. */
 const POLICY = { enforce: { 'default-src': "'self'", 'img-src': "'self'" } }
-const WITH_POLICY: HindsightOptions = { contentSecurityPolicy: POLICY }
+/** The package has no policies of its own. */
+const withPolicy = (mode: TestedMode): ServiceOptions => mode === 'full' ? { contentSecurityPolicy: POLICY } : {}
 
 function pages (app: FastifyInstance): void {
   app.get('/', async (_request, reply) => reply.type('text/html').send('<!DOCTYPE html><title>x</title><body>x</body>'))
@@ -20,10 +20,10 @@ function pages (app: FastifyInstance): void {
   app.get('/unkept', { config: { profile: false } }, async (_request, reply) => reply.type('text/html').send('x'))
 }
 
-inBothModes('the policies of documents have a report URI in full mode', async (t, build, mode) => {
-  const app = await build(pages, WITH_POLICY)
+inBothModes('the policies of documents have a report URI in the service', async (t, build, mode) => {
+  const app = await build(pages, withPolicy(mode))
   const none = /^(?!.*report-uri)/
-  // In observe mode this opens the server of the pages, on which the policy does not depend.
+  // In the package this opens the server of the pages, on which the policy does not depend.
   await app.inject('/_profiler/')
   for (const [name, url, headers, expected] of [
     ['a document', '/', DOCUMENT, mode === 'full' ? /; ?report-uri \/_profiler\/csp-report\/TOKEN(?:;|$)/ : none],
@@ -42,16 +42,17 @@ inBothModes('the policies of documents have a report URI in full mode', async (t
   const port = await listen(app)
   const stranger = await fetch(`http://127.0.0.1:${port}/`, { headers: { ...DOCUMENT, origin: 'https://evil.example' } })
   t.notMatch(stranger.headers.get('content-security-policy'), 'report-uri', 'the page of a stranger')
-  for (const options of [{ debug: false }, { contentSecurityPolicy: { ...POLICY, report: false } }, { profiler: false }] as HindsightOptions[]) {
-    const other = await build(pages, { ...WITH_POLICY, ...options })
+  if (mode === 'observe') return
+  for (const options of [{ debug: false }, { contentSecurityPolicy: { ...POLICY, report: false } }, { profiler: false }] as ServiceOptions[]) {
+    const other = await build(pages, { ...withPolicy(mode), ...options })
     const policy = (await other.inject({ url: '/', headers: DOCUMENT })).headers['content-security-policy']
     t.match(policy, /^default-src 'self'/, JSON.stringify(options))
     t.notMatch(policy, 'report-uri', JSON.stringify(options))
   }
 })
 
-inBothModes('a report is attached to the profile of its page, which stays pinned', async (t, build) => {
-  const app = await build(pages, WITH_POLICY)
+inBothModes('a report is attached to the profile of its page, which stays pinned', async (t, build, mode) => {
+  const app = await build(pages, withPolicy(mode))
   const page = await app.inject({ url: '/', headers: DOCUMENT })
   const token = String(page.headers['x-debug-token'])
   await app.hindsight.profiler.pin(token, true)
@@ -71,11 +72,12 @@ inBothModes('a report is attached to the profile of its page, which stays pinned
   t.equal((profile?.collectors.blocked as unknown[]).length, 2)
   await app.hindsight.profiler.flush()
   t.match(await app.hindsight.profiler.search({ criteria: { token }, limit: 1 }), { profiles: [{ token, pinned: true }] })
+  if (mode === 'observe') return
   t.match((await app.inject({ url: `/_profiler/${token}?panel=csp`, headers: { accept: 'text/html' } })).body, /Blocked by Content Security Policy/)
 })
 
-inBothModes('other bodies, tokens and origins are refused', async (t, build) => {
-  const app = await build(pages, WITH_POLICY)
+inBothModes('other bodies, tokens and origins are refused', async (t, build, mode) => {
+  const app = await build(pages, withPolicy(mode))
   const token = String((await app.inject({ url: '/', headers: DOCUMENT })).headers['x-debug-token'])
   const send = async (headers: Record<string, string>, payload: string, to = token) =>
     await app.inject({ method: 'POST', url: `/_profiler/csp-report/${to}`, headers: { accept: 'application/json', ...headers }, payload })

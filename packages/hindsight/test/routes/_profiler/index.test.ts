@@ -10,7 +10,7 @@ import { MemoryStorage } from '../../../src/store/memory.js'
 import { recordOf } from '../../../src/store/summary.js'
 import { ISOLATION } from '../../../src/reading/pages/layout.js'
 import { parts } from '../../../src/parts/index.js'
-import profilerRoutes from '../../../src/routes/_profiler/index.js'
+import { profilerPages } from '../../../src/routes/profiler-pages.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { inBothModes } from '../../support/products.js'
@@ -21,8 +21,8 @@ import { parseHtml } from '../../support/parse-html.js'
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
   const profiler = new Profiler({ storage: new MemoryStorage(), warn: () => {}, ...options })
-  app.decorate('hindsight', { profiler, debug: false, editor: null, parts } as never)
-  await app.register(profilerRoutes, { prefix: '/_profiler' })
+  app.decorate('hindsight', { profiler, lifecycle: null, debug: false, editor: null, parts } as never)
+  await app.register(profilerPages, { onlyProfiler: true })
   t.teardown(() => app.close())
   return app
 }
@@ -339,7 +339,7 @@ t.test('/latest redirects to the newest profile that matches the criteria', asyn
 })
 
 inBothModes('errors of JSON paths are JSON', async (t, build) => {
-  const app = await build(undefined, { session: false })
+  const app = await build()
   for (const [url, status] of [['search.json?status=zz', 400], ['ffffff.json', 404], ['latest.json?error=2', 400]] as const) {
     const answer = await app.inject({ url: `/_profiler/${url}`, headers: html })
     t.equal(answer.statusCode, status, url)
@@ -352,7 +352,7 @@ inBothModes('the forms of a page work with any parser of the application', async
     () => {}, (app: FastifyInstance) => app.register(formbody),
     (app: FastifyInstance) => app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null, null))
   ]) {
-    const app = await build(declare, { session: false })
+    const app = await build(declare)
     await app.inject('/nowhere')
     const token = (await app.hindsight.profiler.latest())?.token ?? ''
     const form = page((await app.inject({ url: `/_profiler/${token}`, headers: html })).body).querySelector('.pin-form')
@@ -466,12 +466,12 @@ t.test('hostile text is escaped on both pages', async t => {
   }
 })
 
-t.test('the routes have names, and are not profiled', async t => {
+t.test('the routes have names, and declare what the plugin is given', async t => {
   const app = fastify()
   const configs: unknown[] = []
   app.addHook('onRoute', route => { if (route.method === 'GET') configs.push([route.url, route.config]) })
-  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage() }), debug: false, editor: null, parts } as never)
-  await app.register(profilerRoutes, { prefix: '/_profiler' })
+  app.decorate('hindsight', { profiler: new Profiler({ storage: new MemoryStorage() }), lifecycle: null, debug: false, editor: null, parts } as never)
+  await app.register(profilerPages, { config: { profile: false }, onlyProfiler: true })
   t.teardown(() => app.close())
   t.match(configs, [
     ['/_profiler/assets/:name', { name: '_profiler_asset', profile: false }],

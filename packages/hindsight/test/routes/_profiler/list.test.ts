@@ -4,7 +4,7 @@ import type { Profile } from '../../../src/store/profile.js'
 import { Profiler } from '../../../src/store/profiler.js'
 import { MemoryStorage } from '../../../src/store/memory.js'
 import { parts } from '../../../src/parts/index.js'
-import profilerRoutes from '../../../src/routes/_profiler/index.js'
+import { profilerPages } from '../../../src/routes/profiler-pages.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { inBothModes } from '../../support/products.js'
@@ -15,8 +15,8 @@ const html = { accept: 'text/html' }
 async function start (t: Test): Promise<{ app: FastifyInstance, save: (...profiles: Profile[]) => void, load: (path?: string) => Promise<Document> }> {
   const app = fastify()
   const profiler = new Profiler({ storage: new MemoryStorage(), warn: () => {} })
-  app.decorate('hindsight', { profiler, debug: false, editor: null, parts } as never)
-  await app.register(profilerRoutes, { prefix: '/_profiler' })
+  app.decorate('hindsight', { profiler, lifecycle: null, debug: false, editor: null, parts } as never)
+  await app.register(profilerPages, { onlyProfiler: true })
   t.teardown(() => app.close())
   const load = async (path = '') => parseHtml((await app.inject({ url: `/_profiler/${path}`, headers: html })).body)
   return { app, save: (...profiles) => { for (const one of profiles) profiler.save(one) }, load }

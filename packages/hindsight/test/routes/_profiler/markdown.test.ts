@@ -88,7 +88,7 @@ inBothModes('Markdown is sent only to clients with access', async (t, build) => 
   t.equal((await production.inject('/_profiler/latest.md')).statusCode, 404)
 })
 
-inBothModes('an unavailable store is reported as a problem in JSON', async (t, build) => {
+inBothModes('an unavailable store is reported, by the package as a problem in JSON', async (t, build, mode) => {
   const app = await build()
   const storage = new MemoryStorage()
   storage.get = () => { throw new Error('gone_away <b>') }
@@ -96,6 +96,11 @@ inBothModes('an unavailable store is reported as a problem in JSON', async (t, b
   const broken = new Profiler({ storage, warn: () => {} })
   profiler.find = (token) => broken.find(token)
   const response = await app.inject('/_profiler/00000f.md')
+  if (mode === 'full') {
+    t.same([response.statusCode, response.headers['content-type']], [503, 'text/markdown; charset=utf-8'])
+    t.match(response.body, 'The store of profiles failed: gone_away')
+    return
+  }
   t.same([response.statusCode, response.headers['content-type']], [503, 'application/problem+json; charset=utf-8'])
   t.match(response.json(), { status: 503, detail: 'The store of profiles failed: gone_away <b>' })
 })

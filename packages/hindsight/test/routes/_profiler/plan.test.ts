@@ -96,7 +96,8 @@ t.test('in production there are no plans, not even for operators', async (t) => 
   const { declare } = shop(t)
   const app = await buildService(t, {
     debug: false,
-    profiler: { production: true, role: 'ROLE_OPERATOR' },
+    profiler: { production: true },
+    profilerRole: 'ROLE_OPERATOR',
     security: {
       firewalls: [{ name: 'main', authenticators: { basic: true } }],
       providers: { users: async (identifier: string) => ({ identifier, password: 'x', roles: ['ROLE_OPERATOR'] }) },

@@ -91,7 +91,8 @@ inBothModes('a request of a route can be written and sent; an unsafe method is a
 t.test('outside of debug mode there is no page of routes, and no link to it', async (t) => {
   const app = await buildService({
     debug: false,
-    profiler: { production: true, role: 'ROLE_OPERATOR' },
+    profiler: { production: true },
+    profilerRole: 'ROLE_OPERATOR',
     declare: (app) => app.get('/a', async () => 'a'),
     security: {
       firewalls: [{ name: 'main', authenticators: { basic: true } }],

@@ -4,7 +4,7 @@ import { inBothModes } from '../../support/products.js'
 const PAGE = '<!doctype html><html lang="en"><head><title>a</title></head><body><p>a</p></body></html>'
 const HTML = { accept: 'text/html' }
 
-inBothModes('while the store loses profiles, no response links to one, and the pages say since when and how many are lost', async (t, build) => {
+inBothModes('while the store loses profiles, no response links to one, and the pages say since when and how many are lost', async (t, build, mode) => {
   let isFailing = true
   const memory = new MemoryStorage()
   const failing = <A extends unknown[], T>(run: (...args: A) => T) => (...args: A): T => {
@@ -38,11 +38,17 @@ inBothModes('while the store loses profiles, no response links to one, and the p
   }
   const page = await app.inject({ url: '/_profiler/search?q=a', headers: HTML })
   t.equal(page.statusCode, 503)
-  const time = new Date(since).toISOString().replace('T', ' ').replace(/\..*/, ' UTC')
-  t.match(page.body, `The store of profiles failed: the disk is full (since ${time}) <a href="/_profiler/search?q=a">Try again</a>`)
-  t.match(page.body, '5 profiles of this process were lost: 5 because the store or their data failed. </p>', 'the reason is below')
-  const { counters, unavailableSince } = (await app.inject('/_profiler/search.json')).json()
-  t.same([counters.failed, unavailableSince], [5, since])
+  const answer = (await app.inject('/_profiler/search.json')).json()
+  if (mode === 'full') {
+    // The error handler of the service answers.
+    t.match(page.body, 'The store of profiles failed: the disk is full')
+    t.match(answer, { status: 503, exceptions: [{ message: 'the disk is full' }, { message: 'The store of profiles failed: the disk is full' }] })
+  } else {
+    const time = new Date(since).toISOString().replace('T', ' ').replace(/\..*/, ' UTC')
+    t.match(page.body, `The store of profiles failed: the disk is full (since ${time}) <a href="/_profiler/search?q=a">Try again</a>`)
+    t.match(page.body, '5 profiles of this process were lost: 5 because the store or their data failed. </p>', 'the reason is below')
+    t.same([answer.counters.failed, answer.unavailableSince], [5, since])
+  }
 
   isFailing = false
   await app.inject('/')
@@ -55,7 +61,7 @@ inBothModes('while the store loses profiles, no response links to one, and the p
   t.match(body, 'hindsight-toolbar')
 })
 
-inBothModes('a form that found the store unavailable leads to the list', async (t, build) => {
+inBothModes('a form that found the store unavailable leads to the list in the package', async (t, build, mode) => {
   const memory = new MemoryStorage()
   const storage = Object.assign(memory, { pin: () => { throw new Error('read-only') } })
   const app = await build(() => {}, { profiler: { storage } })
@@ -63,5 +69,6 @@ inBothModes('a form that found the store unavailable leads to the list', async (
   const headers = { ...HTML, 'content-type': 'application/x-www-form-urlencoded' }
   const { statusCode, body } = await app.inject({ method: 'POST', url: '/_profiler/abcdef/pin', headers, payload })
   t.equal(statusCode, 503)
-  t.match(body, /read-only \(since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\) <a href="\/_profiler\/">Try again<\/a>/)
+  if (mode === 'full') t.match(body, 'The store of profiles failed: read-only')
+  else t.match(body, /read-only \(since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\) <a href="\/_profiler\/">Try again<\/a>/)
 })

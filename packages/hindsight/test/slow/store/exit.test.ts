@@ -13,7 +13,7 @@ const COUNT = 600
 function runApplication (t: Test, dataDir: string, options: string, end: string): { status: number | null, stderr: string, count: number } {
   const script = `
     const { default: Fastify } = await import('fastify')
-    const { hindsight } = await import('./app/hindsight.ts')
+    const { hindsight } = await import('./packages/hindsight/src/hindsight.ts')
     const app = Fastify()
     await app.register(hindsight, { debug: true, profiler: { dataDir: ${JSON.stringify(dataDir)}, ${options} } })
     app.get('/', async () => 'x')

@@ -7,10 +7,9 @@ import compress from '@fastify/compress'
 import serveStatic from '@fastify/static'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
-import { hindsight } from '../../../../src/hindsight.js'
 import { testdir } from '../../../support/folder.js'
 import { SECRET } from '../../../support/app.js'
-import { inBothModes } from '../../../support/products.js'
+import { inBothModes, pluginOf } from '../../../support/products.js'
 
 const TOOLBAR = /<hindsight-toolbar>.*<\/hindsight-toolbar>/s
 const PAGE = `<!doctype html><html lang="en"><head><title>Ü</title></head><body>${'<p>A paragraph</p>'.repeat(10_000)}</body></html>`
@@ -24,8 +23,7 @@ async function start (t: Test, mode: Mode, root: string, compressed: 'before' | 
   t.teardown(() => app.close())
   if (compressed === 'before') await app.register(compress, { threshold: 100 })
   if (mode !== 'none') {
-    await app.register(hindsight, {
-      lifecycle: mode === 'full' ? 'full' : 'observe',
+    await app.register(pluginOf(mode === 'full' ? 'full' : 'observe'), {
       debug: mode !== 'production',
       profiler: { storage: 'memory' },
       ...(mode === 'full' && { session: { secret: SECRET }, contentSecurityPolicy: false })
@@ -99,15 +97,12 @@ t.test('other responses are the same as without Hindsight', async (t) => {
   }
 })
 
-t.test('a stream that is not HTML is unchanged', async (t) => {
-  const app = Fastify() as unknown as FastifyInstance
-  t.teardown(() => app.close())
-  await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+inBothModes('a stream that is not HTML is unchanged', async (t, build) => {
   const file = createReadStream(import.meta.filename)
   const onSend = async (_request: unknown, _reply: unknown, payload: unknown): Promise<unknown> => {
     t.equal(payload, file)
     return payload
   }
-  app.get('/', { onSend }, async (_request, reply) => await reply.type('text/plain').send(file))
+  const app = await build((app) => app.get('/', { onSend }, async (_request, reply) => await reply.type('text/plain').send(file)))
   t.equal((await app.inject('/')).statusCode, 200)
 })

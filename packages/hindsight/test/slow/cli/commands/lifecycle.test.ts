@@ -13,7 +13,7 @@ t.test('a process ends with pending timers, prints only the order, and gets no h
   writeFileSync(path, 'const app = require("fastify")({ logger: true })\nconsole.log("hello")\nsetInterval(() => {}, 1000)\napp.get("/", ' +
     'async function home () {})\napp.log.info("hello")\napp.addHook("onRequest", async function own () {})\napp.listen({ port: 1 })')
   const child = spawn(
-    process.execPath, ['--import=tsx', '--import=./app/register.ts', 'packages/hindsight/bin/fastify-hindsight.js', 'lifecycle', path],
+    process.execPath, ['--import=tsx', '--import=./packages/hindsight/src/register.ts', 'packages/hindsight/bin/fastify-hindsight.js', 'lifecycle', path],
     { cwd: ROOT, env: { ...process.env, NODE_ENV: 'test', PROFILER_STORAGE: 'memory', DATA_DIR: dataDir }, stdio: ['ignore', 'pipe', 'pipe'] }
   )
   t.teardown(() => child.kill('SIGKILL'))
