@@ -7,14 +7,13 @@ import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRepl
 import fp from 'fastify-plugin'
 import t, { type Test } from 'tap'
 import { service } from '../../app/service.js'
-import { hindsight } from '../../packages/hindsight/src/hindsight.js'
-import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import type { ServiceOptions } from '../../lib/options.js'
 import { listen, profileOf, raw } from '../../packages/hindsight/test/support/app.js'
 
 type Declare = (app: FastifyInstance) => unknown
 
 async function application (t: Test, declare: Declare,
-  { server = {}, ...options }: HindsightOptions & { server?: FastifyServerOptions } = {}): Promise<FastifyInstance> {
+  { server = {}, ...options }: ServiceOptions & { server?: FastifyServerOptions } = {}): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000, logger: { stream: { write () {} } }, ...server } as FastifyServerOptions) as unknown as FastifyInstance
   await app.register(service, { profiler: { storage: 'memory' }, ...options })
   await declare(app)

@@ -5,8 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import t, { type Test } from 'tap'
 import { service } from '../../app/service.js'
 import { hindsight } from '../../packages/hindsight/src/hindsight.js'
-import { listenersOf } from '../../packages/hindsight/src/check-options.js'
-import { readPackageOptions as preloadOptions } from '../../packages/hindsight/src/environment.js'
+import { readPackageOptions } from '../../packages/hindsight/src/environment.js'
 import { testdir } from '../../packages/hindsight/test/support/folder.js'
 import { environmentNames } from '../../packages/hindsight/test/support/environment-names.js'
 import type { ServiceOptions } from '../../lib/options.js'
@@ -107,7 +106,7 @@ t.test('the pages say which package of production declares a later Node.js than 
   t.end()
 })
 
-t.test('the preload reads the listed variables, and enables no listener', async (t) => {
+t.test('the preload reads the listed variables', async (t) => {
   const guide = readFileSync(join(ROOT, 'docs/how-to/existing-application.md'), 'utf8')
   const [, sentence = ''] = /Options come from the environment: ([^]*?), as the/.exec(guide) ?? []
   const values: Record<string, string> = {
@@ -121,12 +120,11 @@ t.test('the preload reads the listed variables, and enables no listener', async 
     EDITOR_PATHS: '/app=/home/me'
   }
   t.same([...sentence.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name), Object.keys(values))
-  const none = JSON.stringify(preloadOptions({}))
-  for (const [name, value] of Object.entries(values)) t.not(JSON.stringify(preloadOptions({ [name]: value })), none, name)
+  const none = JSON.stringify(readPackageOptions({}))
+  for (const [name, value] of Object.entries(values)) t.not(JSON.stringify(readPackageOptions({ [name]: value })), none, name)
   for (const name of environmentNames.filter((name) => !(name in values) && name !== 'NODE_ENV')) {
-    t.equal(JSON.stringify(preloadOptions({ [name]: name === 'LOG_LEVEL' ? 'warn' : name === 'HEALTH' ? 'on' : '7' })), none, name)
+    t.equal(JSON.stringify(readPackageOptions({ [name]: name === 'LOG_LEVEL' ? 'warn' : name === 'HEALTH' ? 'on' : '7' })), none, name)
   }
-  t.same([...listenersOf(preloadOptions({ ...values, TRUSTED_HOSTS: 'shop.example' }))], [])
 })
 
 async function register (t: Test, declare: (app: FastifyInstance) => unknown, options: ServiceOptions = {}): Promise<FastifyInstance> {
@@ -275,23 +273,9 @@ t.test('limits: stack traces keep their length, and source maps are not switched
   const { setSourceMapsEnabled } = process
   process.setSourceMapsEnabled = () => { switched = true }
   t.teardown(() => { process.setSourceMapsEnabled = setSourceMapsEnabled })
-  await app.register(hindsight, { debug: true, stackDepth: depth + 7, profiler: { storage: 'memory' } })
+  await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
   await app.inject('/')
   t.same([Error.stackTraceLimit, switched], [depth, false])
-})
-
-t.test('the listed options have an effect in full mode only', async (t) => {
-  const app = Fastify({ pluginTimeout: 60_000 })
-  t.teardown(() => app.close())
-  await app.register(hindsight, { debug: true, health: true, leave: ['cors'], profiler: { storage: 'memory' } })
-  t.equal((await app.inject('/livez')).statusCode, 200)
-  t.equal((await app.inject('/_profiler/')).statusCode, 200)
-  const other = Fastify()
-  t.teardown(() => other.close())
-  await t.rejects(
-    async () => { await other.register(hindsight, { profiler: { storage: 'memory', role: 'ROLE_OPERATOR' } }) },
-    { message: /^profiler\.role \(PROFILER_ROLE\) needs lifecycle: 'full'/ }
-  )
 })
 
 t.test('configure', async (t) => {

@@ -4,10 +4,9 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { PassThrough, Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyError, type FastifyInstance } from 'fastify'
-import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { refuseMessage } from '../../packages/hindsight/src/http/refused-message.js'
 import { serverOptions } from '../../lib/server-options.js'
-import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
+import type { ServiceOptions } from '../../lib/options.js'
 import type { Profile } from '../../packages/hindsight/src/store/profile.js'
 import { build, listen, raw } from '../../packages/hindsight/test/support/app.js'
 import { htmlChecker } from '../../packages/hindsight/test/support/html-checker.js'
@@ -32,7 +31,7 @@ interface Service {
   lines: Array<{ level: number, msg: string, statusCode?: number, channel?: string }>
 }
 
-async function service (t: Test, options: HindsightOptions = {}, declare: (app: FastifyInstance) => unknown = () => {}, server: object = {}): Promise<Service> {
+async function service (t: Test, options: ServiceOptions = {}, declare: (app: FastifyInstance) => unknown = () => {}, server: object = {}): Promise<Service> {
   const lines: Service['lines'] = []
   const stream = { write: (line: string) => { lines.push(JSON.parse(line) as Service['lines'][number]) } }
   const app = await build({
@@ -315,30 +314,6 @@ t.test('a message that cannot be recorded is answered', async (t) => {
   Object.assign(app.hindsight, { onMalformed: () => { throw new Error('the store is broken') } })
   t.equal((await raw(port, 'GARBAGE\r\n\r\n'))?.status, 400)
   t.match(lines.map(({ level, msg }) => [level, msg]), [[30, /^Malformed HTTP message: /], [50, 'A malformed message was not recorded']])
-})
-
-t.test('in observe mode and without the plugin, Fastify answers as before', async (t) => {
-  for (const [name, plugins] of [['observe', 1], ['no plugin', 0]] as const) {
-    const [app, plain] = [Fastify(serverOptions()), Fastify()] as unknown as [FastifyInstance, FastifyInstance]
-    for (const one of [app, plain]) {
-      t.teardown(() => one.close())
-      one.get('/slow', async () => { await sleep(50); return 'slow but fine' })
-      one.get('/item/:id', () => ({ fine: true }))
-    }
-    if (plugins > 0) await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
-    const ports = [await listen(app), await listen(plain)]
-    for (const path of ['/item/%zz', `/item/${'a'.repeat(300)}`, 'http://a/item/1', '*']) {
-      const [one, other] = await Promise.all(ports.map(async (port) => {
-        const response = await raw(port, `GET ${path} HTTP/1.1\r\n${HOST}Accept: application/json\r\n\r\n`)
-        return [response?.status, response?.headers['content-type'], response?.text]
-      }))
-      t.same(one, other, `${name}: ${path}`)
-    }
-    const { received } = await exchange(ports[0] as number, [`${`GET /slow HTTP/1.1\r\n${HOST}\r\n`.repeat(40)}BAD\r\n\r\n`])
-    t.same(statuses(received), [...Array<number>(40).fill(200), 400], `${name}: many requests in one packet`)
-    t.match(received, /<p>Malformed HTTP message: /, `${name}: what the parser refuses is explained`)
-    if (plugins > 0) t.match(await newest(app), { status: 400, events: [] }, 'and stored')
-  }
 })
 
 t.test('a client that leaves or resets its connection does no harm', async (t) => {

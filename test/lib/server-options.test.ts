@@ -1,5 +1,5 @@
 import t from 'tap'
-import { SERVER_OPTIONS } from '../../packages/hindsight/src/check-options.js'
+import { SERVER_OPTIONS } from '../../lib/check-options.js'
 import { readServerOptions } from '../../app/environment.js'
 import { serverOptions } from '../../lib/server-options.js'
 

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { entityTag, evaluate, type CacheOutcome, type Validators } from '../../plugins/http-cache.js'
+import type { CacheOutcome, Validators } from '../../lib/state.js'
+import { entityTag, evaluate } from '../../plugins/http-cache.js'
 import { build, listen, profileOf, raw, type BuildOptions } from '../../packages/hindsight/test/support/app.js'
 
 declare module 'fastify' {
@@ -202,7 +203,7 @@ t.test('the 304 of a private response is private', async (t) => {
 })
 
 t.test('a request with other credentials has a private response, too', async (t) => {
-  const { stateOf } = await import('../../packages/hindsight/src/lifecycle/state.js')
+  const { stateOf } = await import('../../lib/state.js')
   const app = await start(t, {
     declare (app) {
       app.addHook('preHandler', async (request) => { stateOf(request).credentialsUsed = request.headers['x-api-key'] !== undefined })

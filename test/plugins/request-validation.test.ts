@@ -3,6 +3,7 @@ import t from 'tap'
 import { readServerOptions } from '../../app/environment.js'
 import type { ServiceOptions } from '../../lib/options.js'
 import { validatedMessages } from '../../lib/malformed.js'
+import { serverOptions } from '../../lib/server-options.js'
 import { build, eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, refusal, statusOf } from '../../packages/hindsight/test/support/app.js'
 
 /** The errors of a request, from its profile: an invalid host and an unknown client have no access to the details. */
@@ -325,7 +326,7 @@ t.test('the method override is off by default', async t => {
     const { statusCode, body } = await app.inject({ method: 'POST', url: '/?_method=DELETE', headers })
     t.same([statusCode, body], [200, 'POST'], JSON.stringify(headers))
   }
-  t.throws(() => messageOptions({ methodOverride: 'yes' } as never), { message: 'methodOverride must be true or false' })
+  t.throws(() => serverOptions({ methodOverride: 'yes' } as never), { message: 'methodOverride must be true or false' })
   t.equal(readServerOptions({ METHOD_OVERRIDE: 'on' }).methodOverride, true)
   for (const source of [{}, { METHOD_OVERRIDE: '' }, { METHOD_OVERRIDE: 'off' }]) t.equal(readServerOptions(source).methodOverride, false)
   t.throws(() => readServerOptions({ METHOD_OVERRIDE: 'maybe' }), { message: 'Environment: METHOD_OVERRIDE must be on or off, not "maybe"' })

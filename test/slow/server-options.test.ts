@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap'
-import { serverOptions, httpsServerOptions, type ServerSettings } from '../../lib/server-options.js'
+import { serverOptions, httpsServerOptions } from '../../lib/server-options.js'
+import type { ServerSettings } from '../../lib/options.js'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'

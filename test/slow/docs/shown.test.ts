@@ -97,7 +97,7 @@ for (const page of ['README.md', 'docs/how-to/blocked.md', 'docs/reference/searc
 
 t.test('the commands of the tour of examples/articles print the shown output', async (t) => {
   const place = new URL('../../../examples/articles/app.ts', import.meta.url).href
-  const { default: articles } = await import(place) as { default: FastifyPluginAsync<{ hindsight: object }> }
+  const { default: articles } = await import(place) as { default: FastifyPluginAsync<{ service: object }> }
   const app = Fastify({ ...serverOptions, logger: { level: 'silent' }, pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())
   await app.register(

@@ -14,7 +14,7 @@ const DRAFT = { title: 'A new one', body: 'First.\n\nSecond <b>.' }
 
 // The example merges types of its own into Fastify's: it is a program of its own to the compiler.
 const place = new URL('../../../examples/articles/app.ts', import.meta.url).href
-const { default: articles } = await import(place) as { default: FastifyPluginAsync<{ hindsight: object, directory?: string }> }
+const { default: articles } = await import(place) as { default: FastifyPluginAsync<{ service: object, directory?: string }> }
 
 async function start (t: Test, { debug = true, ...options }: { debug?: boolean, directory?: string } = {}): Promise<FastifyInstance> {
   const app = Fastify({ ...serverOptions, logger: { level: 'silent' } }) as unknown as FastifyInstance

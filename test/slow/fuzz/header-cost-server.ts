@@ -1,14 +1,14 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { hashPassword, hindsight } from '../../../packages/hindsight/src/index.js'
+import { hashPassword } from '../../../lib/security/users.js'
 import { serverOptions } from '../../../lib/server-options.js'
+import { pluginOf } from '../../../packages/hindsight/test/support/products.js'
 
 // The process whose time is measured: `LIFECYCLE` and `NODE_ENV` as in an application.
 const lifecycle = process.env.LIFECYCLE === 'observe' ? 'observe' as const : 'full' as const
 const logger = { level: 'info', stream: { write () {} } }
 const app = Fastify({ ...serverOptions(), logger, pluginTimeout: 60_000 }) as unknown as FastifyInstance
-await app.register(hindsight, {
-  lifecycle,
+await app.register(pluginOf(lifecycle), {
   trustedProxies: ['loopback'],
   profiler: { storage: 'memory', maxProfiles: 50, production: process.env.NODE_ENV !== 'production' },
   ...(lifecycle === 'full' && {
