@@ -21,13 +21,13 @@ t.test('the profile has the facts of the request', async t => {
   t.ok(handler >= 19 && duration >= handler, `${handler} of ${duration}`)
 })
 
-t.test('requests of the profiler and of routes that opt out are not profiled', async t => {
+t.test('answers of the profiler and routes that opt out are not profiled', async t => {
   const app = await build(t, {}, app => {
     app.get('/quiet', { config: { profile: false } }, () => 'x')
     app.get('/quiet/boom', { config: { profile: false } }, () => { throw new Error('boom') })
     app.get('/_profilers', () => 'x')
   })
-  for (const url of ['/quiet', '/quiet/boom', '/_profiler/', '/_profiler/abcdef', '/_profiler/nix/nix', '/_profiler', '/_wdt/abcdef']) {
+  for (const url of ['/quiet', '/quiet/boom', '/_profiler/', '/_profiler', '/_profiler/search']) {
     const response = await app.inject(url)
     t.equal(response.headers['x-debug-token'], undefined, url)
   }
@@ -37,7 +37,7 @@ t.test('requests of the profiler and of routes that opt out are not profiled', a
 
 t.test('an unknown or malformed token is a 404', async t => {
   const app = await build(t)
-  for (const token of ['000000', 'zzzzzz', 'abc', '..%2F..%2Fetc%2Fpasswd', 'ABCDEF', '%00', 'latest']) {
+  for (const token of ['latest', '000000', 'zzzzzz', 'abc', '..%2F..%2Fetc%2Fpasswd', 'ABCDEF', '%00']) {
     t.equal((await app.inject(`/_profiler/${token}`)).statusCode, 404, token)
   }
 })

@@ -326,7 +326,7 @@ t.test('the method override is off by default', async t => {
     const { statusCode, body } = await app.inject({ method: 'POST', url: '/?_method=DELETE', headers })
     t.same([statusCode, body], [200, 'POST'], JSON.stringify(headers))
   }
-  t.throws(() => serverOptions({ methodOverride: 'yes' } as never), { message: 'methodOverride must be true or false' })
+  t.throws(() => serverOptions({ methodOverride: 'yes' } as never), { message: 'Option "methodOverride" must be a boolean, not a string' })
   t.equal(readServerOptions({ METHOD_OVERRIDE: 'on' }).methodOverride, true)
   for (const source of [{}, { METHOD_OVERRIDE: '' }, { METHOD_OVERRIDE: 'off' }]) t.equal(readServerOptions(source).methodOverride, false)
   t.throws(() => readServerOptions({ METHOD_OVERRIDE: 'maybe' }), { message: 'Environment: METHOD_OVERRIDE must be on or off, not "maybe"' })

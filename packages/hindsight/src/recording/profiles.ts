@@ -68,7 +68,8 @@ export function openProfiles (
   /** Whether the request has a profile, by its outcome until now: the options keep it, and nothing excludes it. */
   function hasProfile (request: FastifyRequest, reply?: FastifyReply): boolean {
     if (!isKeptByOutcome(request, reply) || !mayHaveProfile(request)) return false
-    if (routeConfigOf(request)?.profile !== 'failures') return true
+    const onlyFailures = routeConfigOf(request)?.profile === 'failures' || isProfilePath(pathnameOf(request), base)
+    if (!onlyFailures) return true
     const { failure, reply: current } = recordingOf(request)
     return failure !== null || ((reply ?? current)?.statusCode ?? 0) >= 400
   }

@@ -28,7 +28,7 @@ for (const isObserved of [true, false]) {
     t.match(received, /<p>Malformed HTTP message: /, 'what the parser refuses is explained')
     if (isObserved) {
       const { profiles } = await app.hindsight.profiler.search({ limit: 100 })
-      t.same(profiles.filter(({ status }) => status === 400).map(({ method }) => method), ['-'], 'and stored')
+      t.same(profiles.filter(({ status }) => status === 400).map(({ method }) => method), ['-', 'GET'], 'and stored, as is the URL that cannot be decoded')
     }
     t.match((await raw(ports[1], 'BAD\r\n\r\n'))?.text, /^\{"error":"Bad Request"/, 'the answer without these options')
   })
