@@ -1,8 +1,9 @@
 // Builds the package in dist/: JavaScript, declarations, and the files beside the sources that are not compiled. Texts
 // that modules read from files beside them become literals, so that bundlers include them. Modules that are loaded
-// together are joined: a start of an application takes less CPU time with few files. Names and comments are kept.
+// together are joined: a start of an application takes less CPU time with few files. Names and comments are kept. All
+// code is CommonJS, which `require` loads everywhere; an ES module for each entry exports its values.
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -17,16 +18,12 @@ const SOURCES = join(ROOT, 'src')
 const COMPILED = join(DIST, '.compiled')
 const READERS = { readAsset, readText }
 const SOURCE = /(?<!\.d)\.ts$/
-/** Files of their own: frames of the queries are recognized by their folder, and the package is found by `require.js`. */
+/** Files of their own: frames of the queries are recognized by their folder, and the package is found by `require.cjs`. */
 const SEPARATE = ['clock.js', 'require.js', 'queries/']
-/** Modules that keep their place: entries of the package, and what a file that is not compiled loads. */
-const ENTRIES = [
-  ...[
-    'failed-start', 'index', 'nest', 'preload', 'queries', 'recorder', 'register', 'server-options', 'storage',
-    'storage-contract'
-  ].map((name) => `${name}.js`),
-  'cli/run.js'
-]
+/** Entries of the package that `require` and `import` load. */
+const ENTRIES = ['index', 'nest', 'queries', 'recorder', 'server-options', 'storage', 'storage-contract']
+/** Modules that keep their place: entries, and what a file that is not compiled loads. */
+const KEPT = [...ENTRIES, 'failed-start', 'preload', 'cli/run']
 /** Chunks with all that these modules import and no earlier chunk has: what each start loads, and what recording loads. */
 const CHUNKS = {
   hindsight: ['index.js'],
@@ -51,46 +48,78 @@ for (const path of filesIn(SOURCES).filter((path) => SOURCE.test(path))) {
   writeFileSync(compiled, inlined)
 }
 
-await bundle('.', ENTRIES, CHUNKS)
+const output = await bundle('.', KEPT, CHUNKS)
 // The thread of the store loads no other chunk.
-await bundle('store/sqlite', ['worker.js'])
-for (const path of filesIn(COMPILED).filter(isSeparate)) {
-  mkdirSync(dirname(path.replace(COMPILED, DIST)), { recursive: true })
-  renameSync(path, path.replace(COMPILED, DIST))
-}
+await bundle('store/sqlite', ['worker'])
+await bundle('.', filesIn(COMPILED).filter(isSeparate).map((path) => relative(COMPILED, path).replace('.js', '')))
 rmSync(COMPILED, { recursive: true })
 
-// CommonJS can import only the types of an ES module: its values are declared one by one.
-for (const name of ['queries', 'recorder', 'server-options', 'storage']) {
+writeFileSync(join(DIST, 'register.js'), "import './register.cjs'\n")
+for (const { name, exports } of output.filter(({ isEntry, name }) => isEntry && ENTRIES.includes(name))) {
   const entry = join(DIST, name)
+  const names = exports.filter((key) => key !== 'default')
+  const values = `export const { ${names.join(', ')} } = entry\n`
+  const plugin = exports.includes('default') ? 'export default entry\n' : ''
+  writeFileSync(`${entry}.js`, `import entry from './${name}.cjs'\n\n${values}${plugin}`)
+  if (existsSync(`${entry}.d.cts`)) continue
+  // CommonJS can import only the types of an ES module: its values are declared one by one.
   const types = `'./${name}.js' with { 'resolution-mode': 'import' }`
-  const values = Object.entries(await import(pathToFileURL(`${entry}.js`).href)).map(([key, value]) =>
+  const loaded = createRequire(import.meta.url)(`${entry}.cjs`)
+  const declared = names.map((key) =>
     `export declare const ${key}: typeof esm.${key}\n` +
-    (/^class\b/.test(String(value)) ? `export type ${key} = esm.${key}\n` : ''))
-  const declared = [`import type * as esm from ${types}`, `export type * from ${types}`, ...values]
-  writeFileSync(`${entry}.d.cts`, declared.join('\n'))
-  writeFileSync(`${entry}.cjs`, `'use strict'\n\nmodule.exports = require('./${name}.js')\n`)
+    (/^class\b/.test(String(loaded[key])) ? `export type ${key} = esm.${key}\n` : ''))
+  const head = [`import type * as esm from ${types}`, `export type * from ${types}`]
+  writeFileSync(`${entry}.d.cts`, [...head, ...declared].join('\n'))
 }
 
-async function bundle (folder, entries, chunks = {}) {
+async function bundle (folder, names, chunks = {}) {
   const { write } = await rollup({
-    input: Object.fromEntries(entries.map((path) => [path.replace('.js', ''), join(COMPILED, folder, path)])),
-    external: (id, _importer, isResolved) => isResolved ? isSeparate(id) : !/^[./]/.test(id),
+    input: Object.fromEntries(names.map((name) => [name, join(COMPILED, folder, `${name}.js`)])),
+    plugins: [commonJs(names)],
     treeshake: false,
     // Readers of files are unused where their texts are literals.
     onwarn: ({ code, message }) => { if (code !== 'UNUSED_EXTERNAL_IMPORT') throw new Error(message) }
   })
   const contents = {}
-  await write({
+  const { output } = await write({
     dir: join(DIST, folder),
-    chunkFileNames: 'chunks/[name]-[hash].js',
+    format: 'cjs',
+    exports: 'named',
+    esModule: false,
+    entryFileNames: '[name].cjs',
+    chunkFileNames: 'chunks/[name]-[hash].cjs',
     manualChunks: (id, { getModuleInfo }) => Object.keys(chunks).find((name) => {
       contents[name] ??= imported(chunks[name].map((path) => join(COMPILED, path)), getModuleInfo)
       return contents[name].has(id)
     }),
+    // `require` of the plugin gives a function, which has all exports.
+    footer: ({ name }) => name === 'index' ? 'module.exports = Object.assign(exports.hindsight, exports)' : '',
     hoistTransitiveImports: false,
     minifyInternalExports: false
   })
+  return output
+}
+
+/** What CommonJS has instead of the syntax of ES modules. */
+function commonJs (names) {
+  return {
+    name: 'commonjs',
+    resolveId (source, importer) {
+      if (importer === undefined) return null
+      if (!source.startsWith('.')) return { id: source, external: true }
+      const path = join(importer, '..', source)
+      const isKept = isSeparate(path) && !names.some((name) => join(COMPILED, `${name}.js`) === path)
+      return isKept ? { id: path.replace(/js$/, 'cjs'), external: 'relative' } : null
+    },
+    // A bundle of ES modules has no `__filename`.
+    resolveImportMeta: (property) => property === 'dirname'
+      ? '__dirname'
+      : "(typeof __filename === 'string' ? require('node:url').pathToFileURL(__filename).href : undefined)",
+    // Jest imports nothing in CommonJS. Fastify is all that an application needs from here; the others are the commands'.
+    renderDynamicImport: ({ targetModuleId }) => targetModuleId === 'fastify'
+      ? { left: 'Promise.resolve().then(() => ({ default: require(', right: ') }))' }
+      : null
+  }
 }
 
 /** The modules and all that they import, directly or not. */

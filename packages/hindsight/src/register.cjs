@@ -1,4 +1,4 @@
 'use strict'
 
-// The preload for `node --require`, which cannot load an ES module with a top-level await.
-if (require('./preload.js').options.debug) require('./failed-start.js').watchStart()
+// The preload, `node --import fastify-hindsight/register app.js` or `--require`.
+if (require('./preload.cjs').options.debug) require('./failed-start.cjs').watchStart()

@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs'
 // Another name, as bundles to ES modules often begin with a declaration of `createRequire`.
 import { createRequire as requireFrom } from 'node:module'
+import { pathToFileURL } from 'node:url'
 
-/** The place of this module, in the sources and in the package; a bundle in CommonJS has no `import.meta.url`. */
-export const modulePlace: string = (import.meta.url as string | undefined) ?? __filename
+/** The place of this module, in the sources and in the package; a bundle of ES modules has none for CommonJS. */
+export const modulePlace: string = (import.meta.url as string | undefined) ?? pathToFileURL(process.argv[1] ?? '').href
 
-const [, found] = /\/(?:src|dist)\/require(\.[jt]s)(?:\?|$)/.exec(modulePlace) ?? []
+const [, found] = /\/(?:src|dist)\/require(\.ts|\.cjs)(?:\?|$)/.exec(modulePlace) ?? []
 
 /** Whether a bundler has moved this module out of its package: no file of the package is at its place. */
 export const isBundled = found === undefined
 
-/** `.ts` in the repository, `.js` in the package. */
-export const extension = found ?? '.js'
+/** `.ts` in the repository, `.cjs` in the package. */
+export const extension = found ?? '.cjs'
 
 /** Loads a package that is optional or native, which no bundler can include. */
 export const require = requireFrom(modulePlace)

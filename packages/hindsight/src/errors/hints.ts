@@ -112,8 +112,9 @@ function routeToPaste (request: FastifyRequest, title: string, purpose = 'To dec
     return [{ title, text: `${purpose}, add this route to your application:`, code: route.code }]
   }
   // The service runs its sources, which are TypeScript.
-  const file = `${lifecycle.routesFolder}/${route.file}${extension}`
-  return [{ title, text: `${purpose}, save these lines as ${file}:`, code: pluginOf(route, extension === '.ts') }]
+  const isTyped = extension === '.ts'
+  const file = `${lifecycle.routesFolder}/${route.file}${isTyped ? '.ts' : '.js'}`
+  return [{ title, text: `${purpose}, save these lines as ${file}:`, code: pluginOf(route, isTyped) }]
 }
 
 /** The methods that a Fastify instance has a function for. */
