@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { HindsightOptions } from 'fastify-hindsight'
 import {
-  checkOptions, openRecorder, OPTIONS, profilerPages, withStackLimit, type Lifecycle
+  checkOptions, internalHook, openRecorder, OPTIONS, profilerPages, withStackLimit, type Lifecycle
 } from 'fastify-hindsight/recorder'
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
@@ -99,7 +99,14 @@ async function registerPages (app: FastifyInstance, { profilerRole }: ServiceOpt
   if (!('profiler' in app.hindsight) || (!debug && profilerRole === undefined)) return
   const access = debug ? { debugOnly: true } : { isGranted: profilerRole as string }
   const config = { profile: 'failures' as const, ownOriginOnly: true, ...access }
-  await app.register(profilerPages, { config, onlyProfiler: !debug, logLevel: 'warn' })
+  await app.register(async function profilerScope (scope) {
+    scope.addHook('onResponse', internalHook(async function logRefusal (request, reply) {
+      if (reply.statusCode < 400) return
+      const context = { reqId: request.id, req: request, res: reply, responseTime: reply.elapsedTime }
+      app.log.info(context, 'request completed')
+    }))
+    await scope.register(profilerPages, { config, onlyProfiler: !debug, logLevel: 'warn' })
+  })
 }
 
 /** The listeners that set the same headers as @fastify/helmet. */

@@ -3,7 +3,6 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { Test } from 'tap'
 import { service } from '../../app/service.js'
-import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { build, headerOf, listen, rawText as raw, SECRET } from '../../packages/hindsight/test/support/app.js'
 
 const SMUGGLED = 'GET /smuggled HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'

@@ -128,7 +128,6 @@ t.test('access is the same over a socket', async t => {
 t.test('a router that ignores case and slashes does not bypass a rule', async t => {
   const lax = { routerOptions: { caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true } }
   const { default: Fastify } = await import('fastify')
-  const { hindsight } = await import('../../packages/hindsight/src/hindsight.js')
   const app = Fastify(lax)
   t.teardown(() => app.close())
   await app.register(service, {
@@ -516,7 +515,6 @@ t.test('invalid options stop the start', async t => {
 
 t.test('a second decorator `request.user` stops the start', async t => {
   const { default: Fastify } = await import('fastify')
-  const { hindsight } = await import('../../packages/hindsight/src/hindsight.js')
   const app = Fastify()
   t.teardown(() => app.close().catch(() => {}))
   app.decorateRequest('user', null as never)

@@ -1,7 +1,6 @@
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { service } from '../../app/service.js'
-import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { NotFoundError } from '../../packages/hindsight/src/http/http-errors.js'
 import type { RouteAttributes } from '../../lib/options.js'
 import type { ConvertedParams } from '../../lib/attributes.js'

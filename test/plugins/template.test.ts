@@ -6,7 +6,6 @@ import { Eta } from 'eta'
 import Fastify, { type FastifyInstance } from 'fastify'
 import Handlebars from 'handlebars'
 import { service } from '../../app/service.js'
-import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { build, listen, profileOf, type BuildOptions } from '../../packages/hindsight/test/support/app.js'
 
 const VIEWS = join(import.meta.dirname, '../fixtures/views')

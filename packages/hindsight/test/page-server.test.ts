@@ -119,7 +119,7 @@ t.test('in the service a page is a route: only a refusal leaves a line and a pro
   t.same(lines, [])
   const refused = await read(port, '/_profiler/ffffff')
   t.equal(refused[0], 404)
-  t.match(lines, [/Token "ffffff" was not found/])
+  t.match(lines, [/Token "ffffff" was not found/, 'request completed'])
   t.match(await profileOf(app, refused[2]), { status: 404, url: /\/_profiler\/ffffff$/ })
   const { profiles } = await app.hindsight.profiler.search({ limit: 20 })
   t.same(profiles.map(({ url }) => new URL(url).pathname), ['/_profiler/ffffff', '/'])

@@ -17,7 +17,7 @@ export default async function errorPreview (app: FastifyInstance): Promise<void>
     const { code, format } = request.params as { code: string, format?: string }
     const status = Number(code)
     const as = representation(format === undefined ? request.headers.accept : ACCEPT_OF.get(format))
-    reply.code(status).header('content-type', as.contentType)
+    reply.code(status).headers({ 'content-type': as.contentType, 'x-content-type-options': 'nosniff' })
     if (format === undefined) reply.header('vary', 'Accept')
     return renderShortError(status, as.type)
   }
