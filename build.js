@@ -10,7 +10,7 @@ const DIST = join(import.meta.dirname, 'dist')
 rmSync(DIST, { recursive: true, force: true })
 for (const folder of FOLDERS) {
   const from = join(import.meta.dirname, folder)
-  cpSync(from, join(DIST, folder), { recursive: true, filter: (path) => !SOURCE.test(path) })
+  cpSync(from, join(DIST, folder), { recursive: true, filter: (path) => !path.endsWith('.ts') })
   for (const file of readdirSync(from, { recursive: true }).filter((file) => SOURCE.test(file))) {
     const text = eraseTypes(readFileSync(join(from, file), 'utf8'), (node) => {
       throw new Error(`${join(folder, file)}: the types of ${node.getText()} cannot be erased`)

@@ -94,16 +94,16 @@ async function withSharedState (app: FastifyInstance, options: ServiceOptions): 
 
 async function sessionStore (app: FastifyInstance, pool: object): Promise<SessionStore> {
   const { default: connectPgSimple } = await import('connect-pg-simple')
-  const Store = connectPgSimple(fastifySession as never)
+  const Store = connectPgSimple(fastifySession)
   const store = new Store({
-    pool: pool as never,
+    pool,
     schemaName: 'hindsight',
     tableName: 'sessions',
     ttl: SESSION_TIME / 1_000,
     errorLog: (message: unknown, error: unknown) => app.log.warn({ err: error, channel: 'session' }, String(message))
   })
   app.addHook('onClose', async () => { await store.close() })
-  return store as unknown as SessionStore
+  return store
 }
 
 // While the server is unavailable each instance counts for itself.

@@ -2,7 +2,6 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
-import type { NestFastifyApplication } from '@nestjs/platform-fastify'
 import t from 'tap'
 import ts from 'typescript'
 import { testdir } from '../../packages/hindsight/test/support/folder.js'
@@ -36,21 +35,6 @@ t.test('profile-one-request.md', async (t) => {
   const profile = await app.hindsight.profiler.find(String(profiles[0]?.token))
   t.equal(profile?.status, 200)
   t.notMatch(JSON.stringify(profile), /correct-horse/)
-})
-
-t.test('nestjs.md', async (t) => {
-  process.env.PORT = '0'
-  t.teardown(() => { delete process.env.PORT })
-  const { code, ...rest } = marked('nestjs', 'run: nest')
-  const compilerOptions = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022, experimentalDecorators: true }
-  const { outputText } = ts.transpileModule(code, { compilerOptions })
-  const { app } = await runSnippet({ ...rest, language: 'js', code: outputText }, folder) as { app: NestFastifyApplication }
-  t.teardown(() => app.close())
-  const fastify = app.getHttpAdapter().getInstance() as unknown as FastifyInstance
-  const missed = await fastify.inject({ url: '/nowhere', headers: { accept: 'text/html' } })
-  t.equal(missed.statusCode, 404)
-  t.match(missed.body, /^<!DOCTYPE html>/)
-  t.match((await profileOf(fastify, missed)).exceptions.at(-1)?.message, 'No route found for "GET http://localhost/nowhere"')
 })
 
 /** What MikroORM 7 has of a connection and its logger: it reports a query that has ended, a long way below the call. */

@@ -18,13 +18,13 @@ const SOURCES = join(ROOT, 'src')
 const COMPILED = join(DIST, '.compiled')
 const READERS = { readAsset, readText }
 const SOURCE = /(?<!\.d)\.ts$/
-/** Files of their own: frames of the queries are recognized by their folder, and the package is found by `require.cjs`. */
+/** Files of their own: frames of the queries are known by their folder, and the package is found by `require.cjs`. */
 const SEPARATE = ['clock.js', 'require.js', 'queries/']
 /** Entries of the package that `require` and `import` load. */
 const ENTRIES = ['index', 'nest', 'queries', 'recorder', 'server-options', 'storage', 'storage-contract']
 /** Modules that keep their place: entries, and what a file that is not compiled loads. */
 const KEPT = [...ENTRIES, 'failed-start', 'preload', 'cli/run']
-/** Chunks with all that these modules import and no earlier chunk has: what each start loads, and what recording loads. */
+/** Chunks with all that these modules import, without what an earlier chunk has: for each start, and for recording. */
 const CHUNKS = {
   hindsight: ['index.js'],
   observe: ['observe.js'],

@@ -13,7 +13,7 @@ const COMPARED: Readonly<Record<string, string>> = {
   'docs/explanation/lifecycle.md': 'test/docs/guide.test.ts',
   'docs/how-to/add-a-listener.md': 'test/docs/guide.test.ts',
   'docs/how-to/lifecycle-contract.md': 'packages/hindsight/test/cli/commands/lifecycle.test.ts',
-  'docs/how-to/opentelemetry.md': 'test/docs/opentelemetry.test.ts',
+  'docs/how-to/opentelemetry.md': 'test/slow/docs/opentelemetry.test.ts',
   'docs/how-to/production-failures.md': 'test/slow/docs/shown.test.ts',
   'docs/how-to/proxy.md': 'test/slow/docs/recipes.test.ts',
   'docs/how-to/query-budget.md': 'test/slow/docs/query-budget.test.ts',

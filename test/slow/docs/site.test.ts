@@ -6,7 +6,7 @@ import fastifyStatic from '@fastify/static'
 import Fastify from 'fastify'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { chromium, CLOSING } from '../../../packages/hindsight/test/support/browser.js'
+import { chromium, CLOSING } from '../../../packages/hindsight/test/slow/support/browser.js'
 import { testdir } from '../../../packages/hindsight/test/support/folder.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
@@ -15,7 +15,7 @@ t.setTimeout(300_000)
 
 t.test('the site is built, and each of its links leads to a page or a file of it', async (t) => {
   const folder = testdir(t)
-  await promisify(execFile)(process.execPath, [join(ROOT, 'node_modules/vitepress/bin/vitepress.js'), 'build', 'docs', '--outDir', folder], { cwd: ROOT })
+  await promisify(execFile)(process.execPath, [join(ROOT, 'docs/node_modules/vitepress/bin/vitepress.js'), 'build', 'docs', '--outDir', folder], { cwd: ROOT })
   const pages = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.html'))
   t.ok(pages.includes('architecture.html') && pages.length >= 40, `${pages.length} pages`)
   const dead = pages.flatMap((page) => {

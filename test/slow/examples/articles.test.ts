@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { options as serverOptions } from '../../../app/app.js'
 import { testdir } from '../../../packages/hindsight/test/support/folder.js'
 import { listen, profileOf } from '../../../packages/hindsight/test/support/app.js'
-import { chromium } from '../../../packages/hindsight/test/support/browser.js'
+import { chromium } from '../../../packages/hindsight/test/slow/support/browser.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
 const SECRET = 'a secret of the tests, thirty-two characters and more'

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import vary from 'vary'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../call.js'
 import type { RequestState } from '../lifecycle/state.js'
@@ -34,8 +33,10 @@ export function isPrivate (reply: FastifyReply): boolean {
 
 /** Adds the name of a request header that the response depends on to `Vary` (RFC 9110, section 12.5.5). */
 export function addVary (reply: FastifyReply, field: string): void {
-  const before = reply.getHeader('vary')
-  reply.header('vary', before === undefined ? field : vary.append(String(before), field))
+  const before = String(reply.getHeader('vary') ?? '')
+  const fields = before.split(',').map((name) => name.trim().toLowerCase()).filter((name) => name !== '')
+  if (fields.includes('*') || fields.includes(field.toLowerCase())) return
+  reply.header('vary', fields.length > 0 ? `${before}, ${field}` : field)
 }
 
 /** Headers of caches with own directives, which apply before `Cache-Control` (RFC 9213; nginx, Akamai, Fastly). */

@@ -6,7 +6,7 @@ import type { FlattenedException, StackFrame } from '../../src/errors/exception.
 import type { ErrorReport } from '../../src/errors/report.js'
 import { record, sampleReport } from '../errors/sample.js'
 import { htmlChecker } from '../support/html-checker.js'
-import { everyday, hostile } from './serve.js'
+import { everyday, hostile } from './reports.js'
 import { parseHtml } from '../support/parse-html.js'
 
 const NONCE = { script: 'c2NyaXB0', style: 'c3R5bGU=' }

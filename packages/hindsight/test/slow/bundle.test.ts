@@ -8,7 +8,6 @@ import t from 'tap'
 import { link, pack, unpack } from '../support/packed.js'
 
 const run = promisify(execFile)
-const ROOT = join(import.meta.dirname, '../../../..')
 const folder = mkdtempSync(join(tmpdir(), 'hindsight-bundle-'))
 const consumer = join(folder, 'consumer')
 
@@ -18,12 +17,12 @@ t.setTimeout(300_000)
 t.before(async () => {
   const { filename } = await pack(folder)
   for (const name of [...await unpack(join(folder, filename), consumer), 'fastify']) link(consumer, name)
-  cpSync(join(ROOT, 'test/fixtures/consumer'), consumer, { recursive: true })
+  cpSync(join(import.meta.dirname, '../fixtures/consumer'), consumer, { recursive: true })
 })
 
 /** What a program of the consumer prints, in another folder, where it finds no package. */
-async function start (file: string, environment: string, mode: string): Promise<{ said: unknown, warned: string[] }> {
-  const env = { PATH: process.env.PATH, NODE_ENV: environment, MODE: mode }
+async function start (file: string, environment: string): Promise<{ said: unknown, warned: string[] }> {
+  const env = { PATH: process.env.PATH, NODE_ENV: environment }
   const { stdout, stderr } = await run(process.execPath, [file], { cwd: join(file, '..'), env })
   return { said: JSON.parse(stdout), warned: stderr.match(/HindsightWarning: .*/g) ?? [] }
 }
@@ -45,17 +44,14 @@ for (const [name, { entry, ...options }] of Object.entries(BUNDLES)) {
     const { errors, warnings } = await build({ entryPoints: [join(consumer, entry)], outfile, bundle: true, platform: 'node', logLevel: 'silent', ...options })
     t.same([errors, warnings.map(({ text }) => text)], [[], []])
     if (entry === 'consumer.cjs') {
-      t.same((await start(outfile, 'development', 'full')).said, { list: 200, status: 500, page: true, token: true, stored: 500 })
+      t.same((await start(outfile, 'development')).said, { list: 200, status: 500, page: true, token: true, stored: 500 })
       return
     }
-    for (const mode of ['observe', 'full']) {
-      t.match(await start(outfile, 'production', mode), { said: PRODUCTION, warned: [] }, `${mode}, production`)
-      const { said, warned } = await start(outfile, 'development', mode)
-      t.same(said, DEBUG, `${mode}, debug`)
-      // In full mode the warning is a line of the log.
-      t.equal(warned.length, mode === 'observe' ? 1 : 0)
-      for (const line of warned) t.match(line, /kept in memory only: fastify-hindsight is part of a bundle; .* mark it as an external package/)
-    }
+    t.match(await start(outfile, 'production'), { said: PRODUCTION, warned: [] }, 'production')
+    const { said, warned } = await start(outfile, 'development')
+    t.same(said, DEBUG, 'debug')
+    t.equal(warned.length, 1)
+    for (const line of warned) t.match(line, /kept in memory only: fastify-hindsight is part of a bundle; .* mark it as an external package/)
   })
 }
 
@@ -66,5 +62,5 @@ t.test('a bundle uses the package that is marked as external', async (t) => {
   )
   link(consumer, '@photostructure/sqlite')
   t.teardown(() => rmSync(join(consumer, 'node_modules/@photostructure/sqlite')))
-  t.same(await start(outfile, 'development', 'observe'), { said: { ...DEBUG, engine: 'sqlite' }, warned: [] })
+  t.same(await start(outfile, 'development'), { said: { ...DEBUG, engine: 'sqlite' }, warned: [] })
 })

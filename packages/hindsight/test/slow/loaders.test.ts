@@ -22,7 +22,7 @@ const SOURCE = readFileSync(FIXTURE, 'utf8')
 
 t.before(async () => {
   const { filename } = await pack(folder)
-  const loaders = ['tsx', 'ts-node', 'esbuild-register', 'esbuild', 'typescript', '@types']
+  const loaders = ['tsx', 'ts-node', 'esbuild-register', 'esbuild', 'typescript', '@types/node', 'undici-types']
   for (const name of [...await unpack(join(folder, filename), project), 'fastify', ...loaders]) link(project, name)
   cpSync(FIXTURE, join(project, 'app.ts'))
   writeFileSync(join(project, 'package.json'), '{ "private": true }')
@@ -55,26 +55,24 @@ const CASES: ReadonlyArray<[name: string, args: string[], file: string]> = [
   ['a bundle with the names of webpack, and its sources', ['--enable-source-maps', 'present/app.cjs'], 'webpack://shop/app.ts']
 ]
 
-for (const mode of ['observe', 'full']) {
-  for (const [name, args, file] of CASES) {
-    t.test(`places of ${name} (${mode})`, async (t) => {
-      const { stdout } = await run(process.execPath, args, { cwd: project, env: { ...process.env, MODE: mode, NODE_ENV: 'development' } })
-      const [page = '', json = '', markdown = '', panel = ''] = JSON.parse(/^\[".*\]$/m.exec(stdout)?.[0] ?? '[]') as string[]
-      const { exceptions, collectors } = JSON.parse(json) as Profile
-      const own = exceptions.at(-1)?.frames.filter((frame) => frame.own) ?? []
-      const { functions } = collectors.cpu as CpuRecord
-      const summary = />(The handler of GET \/[^]*?failed with)/.exec(page)?.[1]?.replace(/<[^>]*>/g, '')
-      const lineOf = (text: string): number => SOURCE.slice(0, SOURCE.indexOf(text)).split('\n').length
-      const [thrown, called, handler, route] = ["throw new Error('No price')", 'return shop.find(', 'async function price', "app.get('/'"].map(lineOf) as [number, number, number, number]
-      const place = file.includes('://') ? file : join(project, file)
-      t.same(own.map((frame) => [frame.file, frame.line]), [[place, thrown], [place, called]])
-      t.same(own.map(({ line, excerpt }) => excerpt?.lines[line - excerpt.start]), [thrown, called].map((line) => existsSync(place) ? SOURCE.split('\n')[line - 1] : undefined))
-      t.equal(summary, `The handler of GET / (${file}:${route}) failed with`)
-      // These loaders apply their source maps to stacks, and Node.js has none.
-      const hasMap = !['ts-node', 'esbuild-register'].includes(name)
-      t.match(functions.find(({ name }) => name === 'price'), { file, kind: 'own', ...(hasMap && { line: handler }) })
-      for (const text of [page, markdown]) t.ok(text.includes(`${file}:${thrown}`))
-      t.ok(panel.includes(`>${file}:${route}<`), 'the place of the route')
-    })
-  }
+for (const [name, args, file] of CASES) {
+  t.test(`places of ${name}`, async (t) => {
+    const { stdout } = await run(process.execPath, args, { cwd: project, env: { ...process.env, NODE_ENV: 'development' } })
+    const [page = '', json = '', markdown = '', panel = ''] = JSON.parse(/^\[".*\]$/m.exec(stdout)?.[0] ?? '[]') as string[]
+    const { exceptions, collectors } = JSON.parse(json) as Profile
+    const own = exceptions.at(-1)?.frames.filter((frame) => frame.own) ?? []
+    const { functions } = collectors.cpu as CpuRecord
+    const summary = />(The handler of GET \/[^]*?failed with)/.exec(page)?.[1]?.replace(/<[^>]*>/g, '')
+    const lineOf = (text: string): number => SOURCE.slice(0, SOURCE.indexOf(text)).split('\n').length
+    const [thrown, called, handler, route] = ["throw new Error('No price')", 'return shop.find(', 'async function price', "app.get('/'"].map(lineOf) as [number, number, number, number]
+    const place = file.includes('://') ? file : join(project, file)
+    t.same(own.map((frame) => [frame.file, frame.line]), [[place, thrown], [place, called]])
+    t.same(own.map(({ line, excerpt }) => excerpt?.lines[line - excerpt.start]), [thrown, called].map((line) => existsSync(place) ? SOURCE.split('\n')[line - 1] : undefined))
+    t.equal(summary, `The handler of GET / (${file}:${route}) failed with`)
+    // These loaders apply their source maps to stacks, and Node.js has none.
+    const hasMap = !['ts-node', 'esbuild-register'].includes(name)
+    t.match(functions.find(({ name }) => name === 'price'), { file, kind: 'own', ...(hasMap && { line: handler }) })
+    for (const text of [page, markdown]) t.ok(text.includes(`${file}:${thrown}`))
+    t.ok(panel.includes(`>${file}:${route}<`), 'the place of the route')
+  })
 }

@@ -20,7 +20,7 @@ export async function pack (folder: string): Promise<Packed> {
   if (!existsSync(kept)) {
     mkdirSync(KEPT, { recursive: true })
     const made = mkdtempSync(`${kept}-`)
-    const { stdout } = await run('npm', ['pack', '--json', '--loglevel=error', '--pack-destination', made], { cwd: ROOT })
+    const { stdout } = await run('npm', ['pack', '-w', 'fastify-hindsight', '--json', '--loglevel=error', '--pack-destination', made], { cwd: ROOT })
     writeFileSync(join(made, 'packed.json'), stdout)
     // Another test may have been faster.
     if (!existsSync(kept)) renameSync(made, kept)
@@ -31,11 +31,12 @@ export async function pack (folder: string): Promise<Packed> {
   return packed
 }
 
-/** Of all files of the project that git does not ignore. */
+/** Of all files of the package that git does not ignore, besides its tests. */
 async function digest (): Promise<string> {
-  const { stdout } = await run('git', ['ls-files', '--cached', '--others', '--exclude-standard', '-z'], { cwd: ROOT, maxBuffer: 10_000_000 })
+  const flags = ['--cached', '--others', '--exclude-standard', '-z', '--', 'packages/hindsight']
+  const { stdout } = await run('git', ['ls-files', ...flags], { cwd: ROOT, maxBuffer: 10_000_000 })
   const hash = createHash('sha256')
-  for (const file of stdout.split('\0').filter((file) => existsSync(join(ROOT, file)) && file !== '')) {
+  for (const file of stdout.split('\0').filter((file) => !file.includes('/test/') && file !== '' && existsSync(join(ROOT, file)))) {
     hash.update(file).update(readFileSync(join(ROOT, file)))
   }
   return hash.digest('hex').slice(0, 16)
@@ -50,10 +51,21 @@ export async function unpack (archive: string, project: string): Promise<string[
   return Object.keys(dependencies)
 }
 
+/** Where the packages are that the root installs, and those that only slow tests need. */
+const INSTALLED = [join(ROOT, 'node_modules'), join(ROOT, 'packages/hindsight/test/packages/node_modules')]
+
+/** The folder of an installed package. */
+export function installed (name: string): string {
+  const places = INSTALLED.map((folder) => join(folder, name))
+  const found = places.find((place) => existsSync(place))
+  if (found === undefined) throw new Error(`${name} is not installed: npm ci --prefix packages/hindsight/test/packages`)
+  return found
+}
+
 /** Makes a package of this project available to another one; its place there. */
 export function link (project: string, name: string, target = name): string {
   const place = join(project, 'node_modules', name)
   mkdirSync(join(place, '..'), { recursive: true })
-  if (existsSync(join(ROOT, 'node_modules', target)) && !existsSync(place)) symlinkSync(join(ROOT, 'node_modules', target), place)
+  if (!existsSync(place)) symlinkSync(installed(target), place)
   return place
 }

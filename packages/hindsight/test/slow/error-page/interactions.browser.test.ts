@@ -1,7 +1,8 @@
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { chromium } from '../../support/browser.js'
-import { everyday, open, serve } from '../../error-page/serve.js'
+import { chromium } from '../support/browser.js'
+import { everyday } from '../../error-page/reports.js'
+import { open, serve } from './serve.js'
 
 /** The text that the page copied. The browser's own `waitForFunction` needs `eval`, which the policy of the page refuses. */
 async function copied (page: Page): Promise<string> {

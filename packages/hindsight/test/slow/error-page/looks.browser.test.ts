@@ -1,9 +1,10 @@
 import t from 'tap'
 import type { FlattenedException } from '../../../src/errors/exception.js'
 import { flattenError } from '../../../src/errors/masked-exceptions.js'
-import { chromium } from '../../support/browser.js'
+import { chromium } from '../support/browser.js'
 import { record } from '../../errors/sample.js'
-import { everyday, hostile, open, serve, violations } from '../../error-page/serve.js'
+import { everyday, hostile } from '../../error-page/reports.js'
+import { open, serve, violations } from './serve.js'
 
 const overflow = 'Math.max(0, document.documentElement.scrollWidth - innerWidth)'
 

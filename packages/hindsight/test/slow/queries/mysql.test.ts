@@ -2,7 +2,7 @@ import mysql from 'mysql2'
 import promises from 'mysql2/promise'
 import t from 'tap'
 import { profileOf } from '../../support/app.js'
-import { mariaServer } from '../../support/mariadb.js'
+import { mariaServer } from '../support/mariadb.js'
 import { inBothModes, type TestedMode } from '../../support/products.js'
 
 t.setTimeout(300_000)

@@ -11,7 +11,7 @@ import { DataSource, EntitySchema } from 'typeorm'
 import { observe } from '../../../src/queries/observe.js'
 import { compare, type Program } from '../../queries/compare.js'
 import { profileOf } from '../../support/app.js'
-import { mariaServer } from '../../support/mariadb.js'
+import { mariaServer } from '../support/mariadb.js'
 import { inBothModes } from '../../support/products.js'
 import { postgresServer } from '../../support/postgres.js'
 

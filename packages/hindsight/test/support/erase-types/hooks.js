@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url'
 
 const ROOT = new URL('../../../../../', import.meta.url).href
 const KEPT = join(import.meta.dirname, '../../../../../node_modules/.cache/erased-types')
+/** The packages that only slow tests need. */
+const SLOW_PACKAGES = new URL('packages/hindsight/test/packages/package.json', ROOT).href
 mkdirSync(KEPT, { recursive: true })
 
 export async function resolve (specifier, context, nextResolve) {
@@ -23,6 +25,8 @@ export async function resolve (specifier, context, nextResolve) {
   try {
     return await nextResolve(specifier, context)
   } catch (error) {
+    const isPackage = error.code === 'ERR_MODULE_NOT_FOUND' && /^[@\w]/.test(specifier) && context.parentURL?.startsWith(ROOT)
+    if (isPackage) return await nextResolve(specifier, { ...context, parentURL: SLOW_PACKAGES })
     // What is mocked has a query behind its name.
     const [, module, query] = /^([^?]*)\.js(\?.*)?$/.exec(error.url ?? '') ?? []
     if (module === undefined || module.includes('/node_modules/')) throw error

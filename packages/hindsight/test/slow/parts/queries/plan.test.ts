@@ -7,7 +7,7 @@ import { observe } from '../../../../src/queries.js'
 import { explain } from '../../../../src/parts/queries/plan.js'
 import type { Run } from '../../../../src/queries/run.js'
 import { profileOf } from '../../../support/app.js'
-import { mariaServer } from '../../../support/mariadb.js'
+import { mariaServer } from '../../support/mariadb.js'
 import { inBothModes } from '../../../support/products.js'
 import { postgresServer } from '../../../support/postgres.js'
 

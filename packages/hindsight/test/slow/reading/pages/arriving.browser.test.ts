@@ -4,8 +4,8 @@ import t from 'tap'
 import { sample } from '../../../parts/sample.js'
 import { failure, profile, tokens } from '../../../parts/fixture.js'
 import { build } from '../../../support/app.js'
-import { chromium } from '../../../support/browser.js'
-import { OBSERVE_SHIFTS } from '../../../support/page.js'
+import { chromium } from '../../support/browser.js'
+import { OBSERVE_SHIFTS } from '../../support/page.js'
 
 const PATHS = [
   '', 'search?group=failures', 'routes', '000001/compare/3fa94c', 'latest?method=POST', 'latest?method=POST&panel=request',

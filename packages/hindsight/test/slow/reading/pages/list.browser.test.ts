@@ -3,9 +3,9 @@ import type { BrowserContextOptions, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import type { Profile } from '../../../../src/store/profile.js'
 import { build, listen } from '../../../support/app.js'
-import { chromium, CLOSING } from '../../../support/browser.js'
+import { chromium, CLOSING } from '../../support/browser.js'
 import { inBothModes } from '../../../support/products.js'
-import { axeViolationsOfThemes, OBSERVE_SHIFTS, overflow, watchedPage } from '../../../support/page.js'
+import { axeViolationsOfThemes, OBSERVE_SHIFTS, overflow, watchedPage } from '../../support/page.js'
 import { failure, profile, tokens } from '../../../parts/fixture.js'
 
 const browser = await chromium(t)

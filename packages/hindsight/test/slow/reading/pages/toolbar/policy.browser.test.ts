@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { allowsToolbar } from '../../../../../src/reading/pages/toolbar/policy.js'
-import { chromium } from '../../../../support/browser.js'
+import { chromium } from '../../../support/browser.js'
 
 /** `HOST` and `PORT` are those of the page. */
 const POLICIES = [

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { build, listen } from '../../../../support/app.js'
-import { chromium } from '../../../../support/browser.js'
-import { axeViolationsOfThemes, overflow, watchedPage } from '../../../../support/page.js'
+import { chromium } from '../../../support/browser.js'
+import { axeViolationsOfThemes, overflow, watchedPage } from '../../../support/page.js'
 import { HOSTILE } from '../../../../parts/hostile.js'
 
 const page = (script = '') =>

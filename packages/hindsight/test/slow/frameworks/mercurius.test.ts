@@ -3,9 +3,9 @@ import type { FastifyInstance } from 'fastify'
 import Fastify from 'fastify'
 import mercurius from 'mercurius'
 import t, { type Test } from 'tap'
-import { testdir } from '../support/folder.js'
-import { profileOf } from '../support/app.js'
-import { runSnippet, snippetsOf } from '../support/snippets.js'
+import { testdir } from '../../support/folder.js'
+import { profileOf } from '../../support/app.js'
+import { runSnippet, snippetsOf } from '../../support/snippets.js'
 
 const PAGE = 'docs/how-to/mercurius.md'
 

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 import mysql from 'mysql2/promise'
 import type { Test } from 'tap'
-import { freePort } from './ports.js'
-import { findProgram, missing, serverFolder, startServer } from './server-process.js'
+import { freePort } from '../../support/ports.js'
+import { findProgram, missing, serverFolder, startServer } from '../../support/server-process.js'
 
 export interface MariaServer { port: number, host: string, user: string, password: string, database: string }
 

@@ -5,11 +5,11 @@ import Fastify from 'fastify'
 import Oldest from 'fastify-5.0'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { pluginOf } from '../support/products.js'
-import { hindsight } from '../../src/hindsight.js'
-import { contextOf, requestContext } from '../../src/lifecycle/state.js'
-import { SECRET } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { pluginOf } from '../../support/products.js'
+import { hindsight } from '../../../src/hindsight.js'
+import { contextOf, requestContext } from '../../../src/lifecycle/state.js'
+import { SECRET } from '../../support/app.js'
+import { inBothModes } from '../../support/products.js'
 
 const JSON_BODY = ['application/json', '{"a', '":1}'] as const
 const BODIES: Array<readonly [type: string, ...parts: string[]]> = [

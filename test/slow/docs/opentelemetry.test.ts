@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { testdir } from '../../packages/hindsight/test/support/folder.js'
-import { newest } from '../../packages/hindsight/test/support/app.js'
-import { ROOT, runSnippet, snippetsOf, type Snippet } from '../../packages/hindsight/test/support/snippets.js'
+import { testdir } from '../../../packages/hindsight/test/support/folder.js'
+import { newest } from '../../../packages/hindsight/test/support/app.js'
+import { ROOT, runSnippet, snippetsOf, type Snippet } from '../../../packages/hindsight/test/support/snippets.js'
 
 t.test('the example of docs/how-to/opentelemetry.md runs as it stands', async (t) => {
   const [snippet] = snippetsOf('docs/how-to/opentelemetry.md').filter(({ language }) => language === 'js')

@@ -5,7 +5,7 @@ import t from 'tap'
 
 process.env.STORAGE_URL = 'memory'
 
-t.before(async () => { await import('../src/preload.js') })
+t.before(async () => { await import('../../src/preload.js') })
 
 t.test('an application with Fastify 4 starts as it is, with one warning, beside one with Fastify 5', async (t) => {
   const warned: string[] = []

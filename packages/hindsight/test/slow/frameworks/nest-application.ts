@@ -8,11 +8,11 @@ import type { ExceptionFilter, LoggerService, Type } from '@nestjs/common'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import ts from 'typescript'
-import { hindsight, type HindsightOptions } from '../../src/index.js'
-import { testdir } from '../support/folder.js'
+import { hindsight, type HindsightOptions } from '../../../src/index.js'
+import { testdir } from '../../support/folder.js'
 
 /** Where the application is written. */
-export const SOURCE = join(import.meta.dirname, '../fixtures/nest/application.ts')
+export const SOURCE = join(import.meta.dirname, '../../fixtures/nest/application.ts')
 
 /** What it exports; its decorators are not those that the other tests are compiled with. */
 interface Application {

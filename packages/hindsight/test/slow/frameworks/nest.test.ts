@@ -7,10 +7,10 @@ import { ConsoleLogger } from '@nestjs/common'
 import type { FastifyInstance } from 'fastify'
 import type { InjectOptions } from 'light-my-request'
 import t from 'tap'
-import { HindsightLogger } from '../../src/nest.js'
+import { HindsightLogger } from '../../../src/nest.js'
 import { application, start } from './nest-application.js'
-import { testdir } from '../support/folder.js'
-import { listen, profileOf, raw } from '../support/app.js'
+import { testdir } from '../../support/folder.js'
+import { listen, profileOf, raw } from '../../support/app.js'
 
 const HTML = { accept: 'text/html' }
 const JSON_BODY = { 'content-type': 'application/json' }
@@ -233,7 +233,7 @@ t.test('the plugin may be registered on the application, too', async (t) => {
 t.test('an adapter may have another copy of Fastify', async (t) => {
   const { AppModule } = await application(t)
   const copy = join(testdir(t), 'fastify')
-  const installed = join(import.meta.dirname, '../../../../node_modules/fastify')
+  const installed = join(import.meta.dirname, '../../../../../node_modules/fastify')
   for (const part of ['fastify.js', 'package.json', 'lib']) {
     cpSync(join(installed, part), join(copy, part), { recursive: true })
   }

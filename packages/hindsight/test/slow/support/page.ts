@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 
-const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const axeSource = readFileSync(join(import.meta.dirname, '../../packages/node_modules/axe-core/axe.min.js'), 'utf8')
 
 /** A page that notes what must not happen. */
 export interface WatchedPage {

@@ -2,10 +2,10 @@ import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { BSON, MongoClient } from 'mongodb'
 import mongoose from 'mongoose'
 import t, { type Test } from 'tap'
-import { observe } from '../../src/queries/observe.js'
-import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
-import { compare } from './compare.js'
+import { observe } from '../../../src/queries/observe.js'
+import { profileOf } from '../../support/app.js'
+import { inBothModes } from '../../support/products.js'
+import { compare } from '../../queries/compare.js'
 
 type Document = Record<string, unknown>
 
