@@ -1,0 +1,118 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { testdir } from './support/folder.js'
+import { circlesOf, importsOf, sourceFiles, textOf, upwardImports, type Import } from './support/imports.js'
+
+const SOURCES = join(import.meta.dirname, '../src')
+
+/** The lowest layer that has a part comes first; the files of the folder itself, which are not listed, are above all. */
+const LAYERS: ReadonlyArray<readonly string[]> = [
+  ['call.ts', 'clock.ts', 'require.ts', 'options.ts', 'check-options.ts', 'duration.ts', 'similar-name.ts'],
+  ['lifecycle', 'view', 'queries', 'postgres.ts'],
+  ['http', 'logs'],
+  ['mask'],
+  ['routing'],
+  ['errors'],
+  // What a profile is: the parts read it.
+  ['error-page', 'store/profile.ts'],
+  ['parts'],
+  ['store'],
+  ['recording'],
+  ['reading'],
+  ['routes'],
+  ['cli']
+]
+const TOP = ['plugin', LAYERS.length] as const
+/** Parts of several files. What is recorded of a request is with the lifecycle: lower layers add to it. */
+const PART_OF: Readonly<Record<string, string>> = {
+  'options.ts': 'call.ts',
+  'check-options.ts': 'call.ts',
+  'require.ts': 'call.ts',
+  'recording/recording.ts': 'lifecycle',
+  'duration.ts': 'call.ts',
+  'similar-name.ts': 'call.ts',
+  'clock.ts': 'call.ts'
+}
+
+/** The interface of stores, and its engines. */
+const ENGINES = /^store\/(?:criteria|memory|open|postgres|sql|sqlite|storage)\b/
+const FOR_ENGINES = ['call.ts', 'store/profile.ts', 'store/summary.ts', 'postgres.ts', 'require.ts']
+/** Files that treat all parts alike. The toolbar of a response that is not sent yet reads its route. */
+const READERS = /^reading\/(?:pages\/(?!toolbar\/insert)|compare\/|profile-markdown)/
+
+const BOUNDARIES: Readonly<Record<string, (one: Import) => boolean>> = {
+  'storage imports only the profile, its summary and the connections to PostgreSQL': ({ from, to }) =>
+    ENGINES.test(from) && to.endsWith('.ts') && !ENGINES.test(to) && !FOR_ENGINES.includes(to),
+  'pages, comparison and Markdown read the list of parts, and name none of them': ({ from, to }) => READERS.test(from) && /^parts\/[\w-]+\//.test(to),
+  'the error page imports neither the recorder nor the store': ({ from, to }) => /^error(?:s|-page)\//.test(from) && /^(?:store|recording)\//.test(to),
+  'the package imports nothing of the service, of tests or of itself by its name': ({ to }) => /^(?:\.\.\/|fastify-hindsight)/.test(to)
+}
+
+function layerOf (file: string): readonly [part: string, layer: number] {
+  const names = [PART_OF[file] ?? file, file.split('/')[0] ?? '']
+  for (const name of names) {
+    const layer = LAYERS.findIndex((parts) => parts.includes(name))
+    if (layer >= 0) return [name, layer]
+  }
+  return TOP
+}
+
+/** What the imports break, in words. The generated types of the options name what applications implement. */
+function violations (imports: readonly Import[]): string[] {
+  const within = imports.filter(({ to }) => to.endsWith('.ts') && !to.startsWith('..'))
+  const upward = upwardImports(within.filter(({ from, isType }) => from !== 'options.ts' || !isType), layerOf)
+  const crossed = Object.entries(BOUNDARIES).flatMap(([rule, breaks]) => imports.filter(breaks).map((one) => `${rule}: ${textOf(one)}`))
+  return [...circlesOf(within).map((circle) => `circle: ${circle}`), ...upward.map((text) => `upward: ${text}`), ...crossed]
+}
+
+t.test('imports go down, without circles, and the boundaries hold', async (t) => {
+  const imports = importsOf(SOURCES, sourceFiles(SOURCES, ['']))
+  t.ok(imports.length > 500)
+  t.same(imports.filter(({ to }) => to.endsWith('.ts') && !existsSync(join(SOURCES, to))), [], 'each import was followed to a file')
+  t.same(violations(imports), [])
+})
+
+t.test('each folder has a layer', async (t) => {
+  const folders = new Set(sourceFiles(SOURCES, ['']).filter((file) => file.includes('/')).map((file) => file.split('/')[0] ?? ''))
+  t.same([...folders].filter((folder) => layerOf(`${folder}/x.ts`) === TOP), [])
+})
+
+t.test('each rule can fail', async (t) => {
+  for (const [from, to, expected] of [
+    ['observe.ts', 'view/text.ts', []],
+    ['lifecycle/state.ts', 'recording/recording.ts', []],
+    ['lifecycle/state.ts', 'routing/route-table.ts', ['upward: lifecycle/state.ts > routing/route-table.ts']],
+    ['logs/log.ts', 'http/origin.ts', ['upward: logs/log.ts > http/origin.ts']],
+    ['view/a.ts', 'view/a.ts', ['circle: view/a.ts > view/a.ts']],
+    ['store/memory.ts', 'mask/masker.ts', [`${Object.keys(BOUNDARIES)[0]}: store/memory.ts > mask/masker.ts`]],
+    ['reading/pages/list.ts', 'parts/logs/index.ts', [`${Object.keys(BOUNDARIES)[1]}: reading/pages/list.ts > parts/logs/index.ts`]],
+    ['error-page/page.ts', 'store/profile.ts', [
+      'upward: error-page/page.ts > store/profile.ts', `${Object.keys(BOUNDARIES)[2]}: error-page/page.ts > store/profile.ts`
+    ]],
+    ['observe.ts', '../../../lib/state.ts', [`${Object.keys(BOUNDARIES)[3]}: observe.ts > ../../../lib/state.ts`]]
+  ] as const) {
+    t.same(violations([{ from, to, isType: false }]), expected, `${from} > ${to}`)
+  }
+})
+
+t.test('every form of import is found', async (t) => {
+  const root = testdir(t, {
+    app: {
+      'app.ts': [
+        "import a from './a.js'", "import type { B } from '../b.js'", "export * from './c.js'", "type D = import('./d.js').D",
+        "const e = async () => await import('./e.js')", "// import './comment.js'", "import 'fastify'"
+      ].join('\n')
+    }
+  })
+  t.same(importsOf(root, sourceFiles(root, ['app'])).map(({ to, isType }) => `${to}${isType ? ' type' : ''}`), [
+    'app/a.ts', 'b.ts type', 'app/c.ts', 'app/d.ts type', 'app/e.ts', 'fastify'
+  ])
+})
+
+// ESLint has a rule for the other files.
+t.test('no line of a stylesheet has more than 120 columns', async (t) => {
+  const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.css'))
+  t.ok(files.length > 0)
+  for (const file of files) t.same(readFileSync(join(SOURCES, file), 'utf8').split('\n').filter((line) => line.length > 120), [], file)
+})
