@@ -85,20 +85,6 @@ t.test('a frame that is not mapped has its source also where the file is its own
   t.match(stackFrames(line), [{ file, line: 3, column: 1, own: true }])
 })
 
-t.test('frames of files that no script of the process has list the scripts once, until other code may have run', async (t) => {
-  const { Session } = process.getBuiltinModule('node:inspector')
-  const posted = t.capture(Session.prototype, 'post', Session.prototype.post)
-  const listings = (frames: string): number => {
-    stackFrames(frames)
-    return posted().filter(({ args: [method] }) => String(method) === 'Debugger.enable').length
-  }
-  await Promise.resolve()
-  t.equal(listings('    at one (/other/process.js:1:1)\n    at two (/other/process.js:2:1)\n    at three (/other/file.js:3:1)'), 1)
-  t.equal(listings('    at four (/other/file.js:4:1)'), 0)
-  await Promise.resolve()
-  t.equal(listings('    at five (/other/file.js:5:1)'), 1, 'a file may have been loaded since')
-})
-
 const sources = testdir(t, {
   'ten.ts': Array.from({ length: 10 }, (_, i) => `line ${i + 1}`).join('\n') + '\n',
   'long.ts': 'x'.repeat(9_000),

@@ -28,23 +28,22 @@ function database (t: Test): InstanceType<typeof DatabaseSync> {
 }
 
 t.test('the entry point loads nothing but the capture', (t) => {
-  const root = join(import.meta.dirname, '../../../..')
-  const loaded = new Set(['packages/hindsight/src/queries.ts'])
+  const root = join(import.meta.dirname, '../../src')
+  const loaded = new Set(['queries.ts'])
   for (const file of loaded) {
     for (const [, path = ''] of readFileSync(join(root, file), 'utf8').matchAll(/from '(\.[^']+)\.js'/g)) {
       loaded.add(relative(root, join(root, file, '..', `${path}.ts`)))
     }
   }
-  t.same([...loaded].filter((file) => !file.startsWith('lib/queries/')), ['packages/hindsight/src/queries.ts', 'packages/hindsight/src/clock.ts', 'packages/hindsight/src/require.ts'])
+  t.same([...loaded].filter((file) => !file.startsWith('queries/')), ['queries.ts', 'clock.ts', 'require.ts'])
   t.end()
 })
 
 t.test('two copies of the package observe a client once', async (t) => {
   const queries = recorded(t)
   const folder = testdir(t)
-  cpSync(join(import.meta.dirname, '../../src/queries'), join(folder, 'lib/queries'), { recursive: true })
-  for (const file of ['packages/hindsight/src/clock.ts', 'packages/hindsight/src/require.ts']) cpSync(join(import.meta.dirname, '../../../..', file), join(folder, file))
-  const other = await import(join(folder, 'packages/hindsight/src/queries/observe.ts')) as { observe: typeof observe, recordQuery: typeof recordQuery }
+  for (const file of ['queries', 'clock.ts', 'require.ts']) cpSync(join(import.meta.dirname, '../../src', file), join(folder, file), { recursive: true })
+  const other = await import(join(folder, 'queries/observe.ts')) as { observe: typeof observe, recordQuery: typeof recordQuery }
   t.not(other.observe, observe)
   const client = database(t)
   t.equal(other.observe(client), client)
@@ -151,7 +150,7 @@ inBothModes('queries have the line that sent them, in a profile', async (t, buil
     count: 3,
     failed: 0,
     queries: [
-      { system: 'sqlite', statement: /^create table/, source: /test\/lib\/queries\/observe\.test\.ts:\d+:\d+$/, rows: null },
+      { system: 'sqlite', statement: /^create table/, source: /test\/queries\/observe\.test\.ts:\d+:\d+$/, rows: null },
       { system: 'clickhouse', source: /observe\.test\.ts/, rows: 1 },
       { system: 'sqlite', statement: 'select * from item where id = ?', parameters: [4], source: /observe\.test\.ts/, rows: 0 }
     ]

@@ -21,7 +21,7 @@ async function start (t: Test, mode: 'observe' | 'full', options: BuildOptions =
     }
   })
   t.teardown(() => app.close())
-  Object.assign(app.hindsight, { mode })
+  if (mode === 'observe') Object.assign(app.hindsight, { lifecycle: null })
   return app
 }
 
