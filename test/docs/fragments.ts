@@ -1,26 +1,24 @@
 import { join } from 'node:path'
-import { snippetsOf, type Snippet } from '../../packages/hindsight/test/support/snippets.js'
+import { ROOT, snippetsOf, type Snippet } from '../../packages/hindsight/test/support/snippets.js'
 
 // What the pieces of a page leave out as the reader has it: it is inserted before each, when it is compiled and when it runs.
 const ARTICLE = `import { Article } from '${join(import.meta.dirname, 'article.js')}'
 `
 const START = `import Fastify, { type FastifyPluginAsync, type FastifyRequest } from 'fastify'
-import { hindsight } from 'fastify-hindsight/full'
-import { service } from '../../app/service.js'
+import { service } from '${join(ROOT, 'app/service.js')}'
 export const app = Fastify({ pluginTimeout: 60_000 })
 `
 const REGISTERED = `${START}await app.register(service, { debug: true, profiler: { storage: 'memory' } })
 `
 
 /** An import of another file of the same page. */
-const OTHER_FILE = /^import .* from '\.\/.*\n/gm
+const OTHER_FILE = /^import .* from '\.\/(?!app\/|lib\/).*\n/gm
 
 /** By page, what its pieces of TypeScript leave out; the pages whose pieces are whole are not here. */
 const AHEAD: Readonly<Record<string, string>> = {
   'docs/architecture.md': START,
   'docs/reference/assets.md': START,
-  'docs/reference/controller-attributes.md': `${START}await app.register(hindsight, {
-  lifecycle: 'full',
+  'docs/reference/controller-attributes.md': `${START}await app.register(service, {
   debug: true,
   profiler: { storage: 'memory' },
   security: {

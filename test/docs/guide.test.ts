@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import t, { type Test } from 'tap'
 import { service } from '../../app/service.js'
@@ -86,7 +85,7 @@ t.test('the documented lifecycle, beside a plugin that does the same', async (t)
   const { headers } = await app.inject('/')
   t.match(headers['content-security-policy'], /upgrade-insecure-requests/, 'of @fastify/helmet')
   t.notOk('cache-control' in headers)
-  const without = marked('run: full').code.replace(/^ {2}leave: .*\n/m, '').replace("'full',", "'full'")
+  const without = marked('run: full').code.replace(/^ {2}leave: .*\n/m, '')
   const { app: other } = await runSnippet({ ...marked('run: full'), code: without }, folder) as { app: FastifyInstance }
   t.teardown(() => other.close())
   await t.rejects(async () => await other.ready(), { message: marked('shown').code.trim() }, 'the sentence of docs/explanation/lifecycle.md')
@@ -280,13 +279,11 @@ t.test('limits: stack traces keep their length, and source maps are not switched
 
 t.test('configure', async (t) => {
   const { app } = await applicationOf(t, 'run: configure')
-  const answer = await app.inject({ url: '/api/stock', headers: { host: 'shop.example', origin: 'https://app.example', 'x-customer-id': 'ada-7' } })
+  const answer = await app.inject({ url: '/api/stock', headers: { 'x-customer-id': 'ada-7' } })
   t.same(answer.json(), { left: 3 })
-  t.equal(answer.headers['access-control-allow-origin'], 'https://app.example')
   await app.hindsight.profiler.flush()
   const { token } = await app.hindsight.profiler.latest() ?? {}
   t.notMatch(JSON.stringify(await app.hindsight.profiler.find(String(token))), /ada-7/)
-  t.equal((await app.inject({ url: '/api/stock', headers: { host: 'evil.example' } })).statusCode, 400)
 })
 
 t.test('secure', async (t) => {
@@ -301,7 +298,7 @@ t.test('secure', async (t) => {
 
 t.test('add-a-listener.md', async (t) => {
   const { code, ...rest } = marked('listener')
-  const absolute = code.replaceAll("'../lib/", `'${pathToFileURL(join(ROOT, 'lib')).href}/`)
+  const absolute = code.replaceAll("'../lib/", `'${join(ROOT, 'lib')}/`)
   const { permissionsPolicy } = await runSnippet({ ...rest, code: absolute }, folder) as { permissionsPolicy: Listener<'kernel.response'> }
   const app = await register(t, async (app) => {
     await app.register(permissionsPolicy.plugin)

@@ -38,8 +38,8 @@ const NAMES_UNKNOWN = new Set([2304, 2305, 2307, 2353, 2552, 2561, 2724])
  */
 export function compiled (snippets: readonly Snippet[], ahead = ''): string[] {
   if (snippets.length === 0) return []
-  const pieces = new Map(snippets.map((snippet, i) => [join(ROOT, 'docs', `snippet-${i}.${snippet.language === 'ts' ? 'ts' : 'js'}`), snippet]))
-  const files = new Map([...[...pieces].map(([file, { code }]) => [file, `${code}\nexport {}\n`] as const), [join(ROOT, 'docs/snippet-ahead.d.ts'), ahead]])
+  const pieces = new Map(snippets.map((snippet, i) => [join(ROOT, `snippet-${i}.${snippet.language === 'ts' ? 'ts' : 'js'}`), snippet]))
+  const files = new Map([...[...pieces].map(([file, { code }]) => [file, `${code}\nexport {}\n`] as const), [join(ROOT, 'snippet-ahead.d.ts'), ahead]])
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile) as { config: { compilerOptions: object } }
   const { options } = ts.convertCompilerOptionsFromJson({ ...config.compilerOptions, allowJs: true, checkJs: true, sourceMap: false }, ROOT)
   const host = ts.createCompilerHost(options)
@@ -65,7 +65,9 @@ let count = 0
  */
 export async function runSnippet ({ code, language }: Snippet, folder: string): Promise<Record<string, unknown>> {
   const file = join(folder, `snippet-${++count}.${language === 'ts' ? 'ts' : 'js'}`)
-  writeFileSync(file, code.replaceAll('port: 3000', 'port: 0'))
+  // What is written for the folder of the service.
+  const placed = code.replaceAll(/'\.\/(?=(?:app|lib)\/)/g, `'${ROOT}/`)
+  writeFileSync(file, placed.replaceAll('port: 3000', 'port: 0'))
   return await import(pathToFileURL(file).href) as Record<string, unknown>
 }
 
