@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers'
+
 /** The result of a function, or, if it throws, that of the second one; undefined without one. */
 export function attempt<T, O = undefined> (run: () => T, otherwise?: (error: unknown) => O): T | O {
   try {
@@ -13,6 +15,19 @@ export function synchronous<T> (result: T): T {
   // Its rejection would end the process.
   Promise.resolve(result).catch(() => {})
   throw new Error('it returned a promise')
+}
+
+/** Whether a promise is fulfilled within `timeout` milliseconds; rejects where the promise does. */
+export async function settlesWithin (promise: Promise<unknown>, timeout: number): Promise<boolean> {
+  if (timeout === Infinity) return await promise.then(() => true)
+  let timer: NodeJS.Timeout | undefined
+  // The timers of `node:timers` also run where a test mocks the global ones.
+  const over = new Promise<boolean>((resolve) => { timer = setTimeout(resolve, timeout, false) })
+  try {
+    return await Promise.race([promise.then(() => true), over])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Makes errors whose stacks have so many calls: those without any take a third of the time of a 404 in production. */

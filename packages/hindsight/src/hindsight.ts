@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { begin } from './begin.js'
 import { performance } from './clock.js'
+import { beginObservation } from './observe.js'
 import type { HindsightOptions } from './options.js'
 import { checkStorageSetting } from './store/open.js'
 
@@ -39,8 +40,5 @@ async function open (app: FastifyInstance, options: HindsightOptions): Promise<v
       'those without a route, have no diagnostic pages and profiles. Register it at the root; a plugin of ' +
       'fastify-cli is at the root if fastify-plugin wraps it.')
   }
-  // An application in production that records nothing loads nothing else.
-  if (recording === 'none') return
-  const { beginObservation } = await import('./observe.js')
-  await beginObservation(app, resolved, started).ready
+  if (recording !== 'none') await beginObservation(app, resolved, started).ready
 }

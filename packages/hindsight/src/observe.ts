@@ -1,6 +1,7 @@
 import cluster from 'node:cluster'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { begin } from './begin.js'
+import { settlesWithin } from './call.js'
 import { performance } from './clock.js'
 import type { Observer } from './observer.js'
 import type { ResolvedOptions } from './prepare.js'
@@ -14,7 +15,6 @@ import { recordHooks } from './recording/application-hooks.js'
 import { timeHandlers } from './recording/handler-time.js'
 import { openRouteTable } from './routing/route-table.js'
 import { checkStorageSetting } from './store/open.js'
-import { settlesWithin } from './store/write-queue.js'
 
 /** The paths of the profiler, below the prefix of the application. */
 const OWN_PATHS = OWN_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}/*`])
@@ -129,10 +129,11 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response, ...others })
   // The first request waits for modules that are not loaded in half of the time that a plugin has, this one included.
   const { pluginTimeout = 0 } = app.initialConfig
-  const limit = pluginTimeout === 0 ? Infinity : Math.max(0, started + pluginTimeout / 2 - performance.now())
+  const limit = pluginTimeout === 0 ? Infinity : started + pluginTimeout / 2 - performance.now()
   // A missing package of OpenTelemetry stops the start.
   const needsAll = resolved.settings?.openTelemetry === true
-  const ready = needsAll ? loading : settlesWithin(prepared.then(() => loaded), limit)
+  const loadedInTime = async (): Promise<unknown> => limit > 0 && await settlesWithin(prepared.then(() => loaded), limit)
+  const ready = needsAll ? loading : loadedInTime()
   // The preload awaits it later.
   ready.catch(() => {})
   return {

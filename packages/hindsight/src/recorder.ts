@@ -126,9 +126,8 @@ export { isError, messageOf, nameOf, read as readProperty, statusOf } from './er
 export { exceptionsOf, maskOf } from './errors/masked-exceptions.js'
 export { handlerFrame, ownFrame as applicationFrame } from './errors/declared-place.js'
 export { placeOf } from './errors/stack-frame.js'
-export { attempt, withStackLimit } from './call.js'
+export { attempt, settlesWithin, withStackLimit } from './call.js'
 export { corsVerdict, isPreflight, originsText } from './parts/cors/verdict.js'
-export { settlesWithin } from './store/write-queue.js'
 
 // Parts of a profile.
 export type { Part } from './parts/part.js'

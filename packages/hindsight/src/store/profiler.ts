@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import { LruMap } from 'toad-cache'
-import { attempt } from '../call.js'
+import { attempt, settlesWithin } from '../call.js'
 import { messageOf, read } from '../errors/thrown-value.js'
 import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'
@@ -10,7 +10,7 @@ import { newestOf } from './follow.js'
 import { TOKEN_PATTERN, readProfile, type Profile, type ProfileSummary } from './profile.js'
 import type { Criteria } from './criteria.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage.js'
-import { settlesWithin, WriteQueue, type Warn } from './write-queue.js'
+import { WriteQueue, type Warn } from './write-queue.js'
 
 declare module '../lifecycle/state.js' {
   interface Services {

@@ -1,5 +1,6 @@
 import { setImmediate, setTimeout } from 'node:timers'
 import { getHeapStatistics } from 'node:v8'
+import { settlesWithin } from '../call.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { counted } from '../view/text.js'
 import type { ProfileRecord } from './summary.js'
@@ -194,18 +195,5 @@ export class WriteQueue {
     this.#isReported = true
     this.#reportedAt = performance.now()
     warn(`Profiles are lost: ${reason}${error === undefined ? '.' : ''}`, error)
-  }
-}
-
-/** Whether a promise is fulfilled within `timeout` milliseconds; rejects where the promise does. */
-export async function settlesWithin (promise: Promise<unknown>, timeout: number): Promise<boolean> {
-  if (timeout === Infinity) return await promise.then(() => true)
-  let timer: NodeJS.Timeout | undefined
-  // The timers of `node:timers` also run where a test mocks the global ones.
-  const over = new Promise<boolean>((resolve) => { timer = setTimeout(resolve, timeout, false) })
-  try {
-    return await Promise.race([promise.then(() => true), over])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -168,3 +168,40 @@ t.test('an unknown URL is a 404 beside @fastify/cors, with the preload', async (
     for (const accept of ['text/html', 'application/json']) console.log((await app.inject({ url: '/nowhere', headers: { accept } })).statusCode)
   `), '404\n404\n')
 })
+
+/** Registers the plugin where a plugin has 200 ms; `before` runs before. Prints the first answer, and the status in its profile. */
+const startedLate = async (before: string, options: object): Promise<string> => await node(['--input-type=module', '--eval', `
+  import { register } from 'node:module'
+  import Fastify from 'fastify'
+  const { hindsight } = await import('./packages/hindsight/src/hindsight.ts')
+  ${before}
+  const app = Fastify({ pluginTimeout: 200 })
+  await app.register(hindsight, ${JSON.stringify({ ...options, profiler: { storage: 'memory', production: true } })})
+  app.get('/', async () => 'hello')
+  const { body } = await app.inject('/')
+  await app.hindsight.profiler.flush()
+  console.log(body, (await app.hindsight.profiler.latest({ url: '/' }))?.status)
+  process.exit()
+`])
+
+const LATE = {
+  'whose modules take a second each': `
+    const load = async (url, context, next) => {
+      if (/src\\/(?:prepare|observer)\\.ts$/.test(url)) await new Promise((resolve) => { setTimeout(resolve, 1_000) })
+      return await next(url, context)
+    }
+    register('data:text/javascript,export const load = ' + encodeURIComponent(load))`,
+  'on a machine that is busy for 300 ms at a time': `
+    const shared = new Int32Array(new SharedArrayBuffer(4))
+    let turns = 0
+    const busy = setInterval(() => {
+      Atomics.wait(shared, 0, 0, 300)
+      if (++turns === 5) clearInterval(busy)
+    }, 1)`
+}
+for (const [title, before] of Object.entries(LATE)) {
+  t.test(`a plugin ${title} starts within its time`, async (t) => {
+    t.equal(await startedLate(before, { debug: true }), 'hello 200\n')
+    t.equal(await startedLate(before, { debug: false }), 'hello 200\n')
+  })
+}

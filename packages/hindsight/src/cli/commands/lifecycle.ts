@@ -3,6 +3,7 @@ import { resolve, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import { safeJson, visibleLine } from '../../view/text.js'
+import { settlesWithin } from '../../call.js'
 import { hintFor, type Command } from '../command.js'
 import { firstDeclaration, placeOfFailedStart } from '../../errors/failed-start.js'
 import { packageOf } from '../../errors/stack-frame.js'
@@ -10,7 +11,6 @@ import { messageOf } from '../../errors/thrown-value.js'
 import { interceptHooks, isInternalHook, listenerOf } from '../../lifecycle/hooks.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
 import { openRouteTable, type DeclaredRoute, type Hook, type RouteTable } from '../../routing/route-table.js'
-import { settlesWithin } from '../../store/write-queue.js'
 
 /** Milliseconds in which a file has to create its application and let it listen. */
 const LOAD_TIMEOUT = 10_000
