@@ -89,9 +89,3 @@ t.test('queries.md: a logger of MikroORM', async (t) => {
     { parameters: ['******', '******', 3], rows: 1 }, { error: { message: 'The query failed' } }
   ])
 })
-
-t.test('opentelemetry.md: profiles as spans', async (t) => {
-  const { app } = await runSnippet(marked('opentelemetry', 'run: spans'), folder) as { app: FastifyInstance }
-  t.teardown(() => app.close())
-  t.equal((await app.inject('/_profiler/')).statusCode, 200)
-})

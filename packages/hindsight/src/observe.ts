@@ -52,11 +52,10 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   let observer: Observer | null | undefined
 
   const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, resolved) })
-  const loading = prepared.then(async () => {
+  const loaded = prepared.then(async () => {
     const { openObserver } = await import('./observer.js')
     observer = await openObserver(app, resolved)
-  })
-  const loaded = loading.catch((error: unknown) => {
+  }).catch((error: unknown) => {
     observer = null
     warn('Requests are not profiled', error)
   })
@@ -130,10 +129,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   // The first request waits for modules that are not loaded in half of the time that a plugin has, this one included.
   const { pluginTimeout = 0 } = app.initialConfig
   const limit = pluginTimeout === 0 ? Infinity : started + pluginTimeout / 2 - performance.now()
-  // A missing package of OpenTelemetry stops the start.
-  const needsAll = resolved.settings?.openTelemetry === true
-  const loadedInTime = async (): Promise<unknown> => limit > 0 && await settlesWithin(prepared.then(() => loaded), limit)
-  const ready = needsAll ? loading : loadedInTime()
+  const ready = limit > 0 ? settlesWithin(prepared.then(() => loaded), limit) : Promise.resolve()
   // The preload awaits it later.
   ready.catch(() => {})
   return {

@@ -62,8 +62,6 @@ export interface ProfilerSettings {
   maxBytes?: number
   /** How many bytes one profile may take, as JSON. Default: 512 KiB. */
   maxProfileBytes?: number
-  /** Whether profiles also become spans of OpenTelemetry. Default: `false`. */
-  openTelemetry?: boolean
   /** How many profiles may wait to be written; further ones are dropped and counted. Default: `4000`. */
   maxQueue?: number
   /** How many milliseconds a query of a database takes to be shown as slow. Default: `100`. */

@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify'
-import { attempt } from './call.js'
 import { debugAccess } from './http/debug-access.js'
 import { originResolver } from './http/origin.js'
 import type { Services } from './lifecycle/state.js'
@@ -8,11 +7,9 @@ import { partsWith } from './parts/index.js'
 import type { Part } from './parts/part.js'
 import { malformedProfile } from './recording/build-profile.js'
 import { createRecorder, type Recorder } from './recording/recorder.js'
-import type { Profile } from './store/profile.js'
 import { Profiler } from './store/profiler.js'
 import { checkCriteria } from './store/search-query.js'
 import { DEFAULT_DATA_DIR, openStorage, PRODUCTION_DATA_DIR } from './store/open.js'
-import type { Warn } from './store/write-queue.js'
 import type { HindsightOptions, ProfilerSettings } from './options.js'
 import { editorLink } from './view/editor.js'
 
@@ -74,19 +71,7 @@ async function openProfiler (app: FastifyInstance, { options, settings }: Resolv
   const checkPlace = app.hindsight.lifecycle !== null
   const dataDir = others.dataDir ?? (debug ? DEFAULT_DATA_DIR : PRODUCTION_DATA_DIR)
   const storage = await openStorage({ ...others, dataDir, checkPlace, warn })
-  const trace = settings?.openTelemetry === true ? await openTracing(warn, parts) : undefined
-  const profiler = new Profiler({ storage, parts, warn, trace, maxQueue, maxProfileBytes })
+  const profiler = new Profiler({ storage, parts, warn, maxQueue, maxProfileBytes })
   app.hindsight.closing.push(() => profiler.close())
   return profiler
-}
-
-/** Makes the function that creates the spans of a profile; throws where `@opentelemetry/api` is not installed. */
-async function openTracing (warn: Warn, parts: readonly Part[]): Promise<(profile: Profile) => void> {
-  const { createSpans } = await import('./reading/formats/create-spans.js').catch((error: unknown) => {
-    const message = 'profiler.openTelemetry needs the package @opentelemetry/api: npm install @opentelemetry/api'
-    throw new Error(message, { cause: error })
-  })
-  return (profile) => {
-    attempt(() => createSpans(profile, parts), (error) => warn('The spans of a profile were not created', error))
-  }
 }

@@ -74,8 +74,6 @@ export interface CollectorPanel<T = any> {
 
 /** The panel of a part of Hindsight. */
 interface OwnPanel<T> extends CollectorPanel<T> {
-  /** Earlier names of the panel, which stay valid in addresses. */
-  aliases?: readonly string[]
   /** Whether every profile has the panel; otherwise only profiles with data of the part. */
   always?: boolean
 }
@@ -111,8 +109,6 @@ export interface TimelineEntry {
   parentId?: unknown
   /** The number of the event of the hook that has started it. */
   hook?: number | null | undefined
-  /** The span that `profiler.openTelemetry` creates of work within a step: its name and attributes. */
-  clientSpan?: { name: string, attributes: Record<string, unknown> }
 }
 
 /** A fact of the overview, or a section of it. */
@@ -130,10 +126,12 @@ export interface UnfinishedProfile
   logs: ReadonlyArray<Pick<LogRecord, 'level' | 'channel'>>
 }
 
-/** An item of the toolbar, which links to the panel of the part. */
+/** An item of the toolbar. */
 export interface ToolbarItem extends Ordered {
   /** The name of the item for screen readers. */
   title: string
+  /** The panel that it links to; default: that of the part. */
+  panel?: string
   /** Markup; an item without it is left out. */
   head: string
   className?: string

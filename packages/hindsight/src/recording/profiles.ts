@@ -105,10 +105,8 @@ export function openProfiles (
       try {
         const late = finish()
         const profile = doOwnWork(() => build(request, reply, collected))
-        if (late.begin(maskOf(request))) {
-          profiler.trace?.(profile)
-          for (const { made, name } of parts) attempt(() => made?.(dataOf(profile, name), profile, app.hindsight))
-        }
+        if (!late.begin(maskOf(request))) return profile
+        for (const { made, name } of parts) attempt(() => made?.(dataOf(profile, name), profile, app.hindsight))
         return profile
       } finally {
         release(request)

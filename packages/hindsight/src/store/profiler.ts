@@ -28,8 +28,6 @@ export interface ProfilerOptions {
   warn?: Warn
   /** The parts whose values are searched; default: those of Hindsight. */
   parts?: readonly Part[] | undefined
-  /** Receives the profile of each request, once. It must not throw. */
-  trace?: ((profile: Profile) => void) | undefined
 }
 
 /** Milliseconds that a reader waits for profiles that are being written: a store that hangs must not block readers. */
@@ -46,7 +44,6 @@ class ProfileStoreError extends httpError('ProfileStoreError', 'HINDSIGHT_PROFIL
 
 /** Stores profiles and finds them. A failure or delay of the store affects no response. */
 export class Profiler {
-  readonly trace: ((profile: Profile) => void) | undefined
   readonly maxProfileBytes: number
   readonly #parts: readonly Part[] | undefined
   readonly #storage: ProfileStorage
@@ -63,9 +60,8 @@ export class Profiler {
   #unreadableSince: number | null = null
 
   constructor ({
-    storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, trace, parts
+    storage, maxQueue = 4_000, maxProfileBytes = 512 * 1024, warn = () => {}, parts
   }: ProfilerOptions) {
-    this.trace = trace
     this.#parts = parts
     this.#storage = storage
     this.maxProfileBytes = maxProfileBytes

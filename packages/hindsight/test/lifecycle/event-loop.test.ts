@@ -63,7 +63,7 @@ inBothModes('a blocked event loop is a problem, with its line or the command for
       return {}
     })
   })
-  const panel = async (token: unknown) => (await app.inject(`/_profiler/${String(token)}?panel=performance`)).body
+  const panel = async (token: unknown) => (await app.inject(`/_profiler/${String(token)}?panel=timeline`)).body
   const get = await app.inject('/slow')
   const { collectors } = await profileOf(app, get) as { collectors: Record<string, any> }
   t.ok(collectors.performance.budget.blocks[0].duration >= 75)

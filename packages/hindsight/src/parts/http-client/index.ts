@@ -202,29 +202,7 @@ function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
     failed,
     detail: `${url}: ${String(error ?? status ?? 'no response yet')}`,
     link: addressOf('http-client', `call-${i + 1}`),
-    ...typeof call.source === 'string' && { source: call.source },
-    // HTTP semantic conventions, client spans.
-    clientSpan: {
-      name: method,
-      attributes: {
-        ...serverOf(method, url),
-        'url.full': url,
-        'http.response.status_code': status,
-        'error.type': error !== undefined ? '_OTHER' : failed ? String(status) : undefined,
-        'error.message': error
-      }
-    }
-  }
-}
-
-/** The attributes of servers and of clients in the HTTP semantic conventions. */
-export function serverOf (method: string, url: string): Record<string, unknown> {
-  if (!URL.canParse(url)) return { 'http.request.method': method }
-  const { protocol, hostname, port } = new URL(url)
-  return {
-    'http.request.method': method,
-    'server.address': hostname,
-    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80)
+    ...typeof call.source === 'string' && { source: call.source }
   }
 }
 

@@ -85,6 +85,7 @@ export const performance: Part<Data> = {
       order: 30,
       className: 'time',
       title: 'Time',
+      panel: 'timeline',
       head: html`${milliseconds(duration)}`,
       facts: { Handler: milliseconds(handlerDuration), 'Response ready': milliseconds(firstByte ?? duration) },
       // Until the response was ready to be sent; null: not available.

@@ -156,10 +156,9 @@ function sentence ({ count, duration, failed, queries }: Data, profile: Pick<Pro
 }
 
 function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEntry {
-  const { system, statement, start, duration, error } = query
+  const { statement, start, duration, error } = query
   const link = addressOf('queries', `query-${i + 1}`)
   const span = listOf(dataOf(profile, 'spans').spans).find(({ shownAs }) => shownAs === link)
-  const attributes = { 'db.system.name': system, 'db.query.text': statement, 'error.message': error?.message }
   return {
     color: 'query',
     legend: 'query',
@@ -171,11 +170,9 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     detail: `${oneLine(runnable(query))} · ${resultText(query)} · ${queryPlace(query)}`,
     link,
     source: query.source,
-    // Semantic conventions of database clients. The application's own span is exported by its SDK.
     id: span?.spanId,
     parentId: span?.parentId,
-    hook: query.hook,
-    ...span === undefined && { clientSpan: { name: system, attributes } }
+    hook: query.hook
   }
 }
 

@@ -45,13 +45,6 @@ function entryOf ({ name, kind, start, duration, error, spanId, parentId, hook }
   }
 }
 
-/** The span around all others; undefined where there is none. */
-export function outermostSpan (profile: Profile): Data | undefined {
-  const spans = listOf(dataOf(profile, 'spans').spans)
-  const ids = new Set(spans.map(({ spanId }) => spanId))
-  return spans.find(({ parentId }) => !ids.has(parentId))
-}
-
 function spanRow (span: Data, i: number): string {
   const { name, kind, scope, error, attributes, traceId, spanId, parentId } = span
   const details = fold('Attributes', pairs('Attributes', attributes, 'It has none.') +

@@ -28,7 +28,6 @@ export const timeline: Part = {
   name: 'timeline',
   panel: {
     label: 'Timeline',
-    aliases: ['performance'],
     group: 'timeline',
     always: true,
     warnings: (_, profile) => blocksOf(dataOf(profile, 'performance')).length,

@@ -57,7 +57,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
   }
   const panels = panelsOf(parts, profile)
   const name = String(query.panel ?? FIRST_PANEL)
-  const panel = panels.find((part) => part.name === name || part.panel?.aliases?.includes(name))
+  const panel = panels.find((part) => part.name === name)
   if (panel === undefined) {
     const names = panels.map(({ name }) => name).join(', ')
     throw new NotAvailableError(`Panel "${name}" was not found; this profile has: ${names}.`)

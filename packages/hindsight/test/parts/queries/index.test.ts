@@ -109,7 +109,7 @@ inBothModes('pages of profiles without queries are the same as before', async (t
   const stored = await profileOf(app, answer)
   t.equal(stored.collectors.queries, undefined)
   t.notOk('queries' in ((await app.inject('/_profiler/search.json')).json().profiles[0].values ?? {}))
-  for (const url of [`/_profiler/${stored.token}`, `/_profiler/${stored.token}?panel=performance`, `/_profiler/${stored.token}.md`, '/_profiler/']) {
+  for (const url of [`/_profiler/${stored.token}`, `/_profiler/${stored.token}?panel=timeline`, `/_profiler/${stored.token}.md`, '/_profiler/']) {
     const shown = url === '/_profiler/' ? /panel=queries|<th[^>]*>Queries/ : /panel=queries|Queries/
     t.notMatch((await app.inject({ url, headers: url.endsWith('.md') ? {} : html })).body, shown, url)
   }

@@ -24,7 +24,7 @@ export function toolbarOf (
   const { token, time, status, method, duration } = profile
   const items = parts.flatMap((part) =>
     resultsOf([part], profile, (_, data) => part.toolbar?.(data, profile, editor))
-      .map((item) => ({ ...item, panel: part.name, isOwn: part.collect === undefined }))).sort(byOrder)
+      .map((item) => ({ panel: part.name, ...item, isOwn: part.collect === undefined }))).sort(byOrder)
   const values = items.map(({ isOwn, values }) => isOwn ? values : {})
   return { data: Object.assign({ token, url, time, status, method, duration }, ...values) as Toolbar['data'], items }
 }

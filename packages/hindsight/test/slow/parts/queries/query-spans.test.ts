@@ -1,10 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { context, SpanKind, SpanStatusCode, trace, type Attributes, type Tracer } from '@opentelemetry/api'
-import { InMemorySpanExporter, NodeTracerProvider, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node'
+import { NodeTracerProvider } from '@opentelemetry/sdk-trace-node'
 import t, { type Test } from 'tap'
 import { hindsightSpanProcessor } from '../../../../src/index.js'
 import { recordQuery } from '../../../../src/queries/observe.js'
-import { createSpans } from '../../../../src/reading/formats/create-spans.js'
 import { timeline as timelinePart } from '../../../../src/parts/timeline/index.js'
 import { queries } from '../../../../src/parts/queries/index.js'
 import { queryOfSpan } from '../../../../src/parts/queries/query-spans.js'
@@ -14,20 +13,19 @@ import { profileOf } from '../../../support/app.js'
 import { inBothModes } from '../../../support/products.js'
 import { shown, texts } from '../../../parts/support.js'
 
-function tracerOf (t: Test): { tracer: Tracer, exporter: InMemorySpanExporter } {
-  const exporter = new InMemorySpanExporter()
-  const provider = new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor(), new SimpleSpanProcessor(exporter)] })
+function tracerOf (t: Test): Tracer {
+  const provider = new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor()] })
   provider.register()
   t.teardown(async () => {
     await provider.shutdown()
     trace.disable()
     context.disable()
   })
-  return { tracer: trace.getTracer('pg', '1.0.0'), exporter }
+  return trace.getTracer('pg', '1.0.0')
 }
 
 inBothModes('queries that also come as spans are shown once', async (t, build) => {
-  const { tracer, exporter } = tracerOf(t)
+  const tracer = tracerOf(t)
   const send = async (statement: string, parameters: unknown[], attributes: Attributes): Promise<void> => {
     const span = tracer.startSpan('pg.query', { kind: SpanKind.CLIENT, attributes })
     const end = recordQuery({ system: 'postgresql', statement, parameters })
@@ -63,14 +61,10 @@ inBothModes('queries that also come as spans are shown once', async (t, build) =
   t.same([problemsOf(spans, stored).errors, problemsOf(queries, stored).errors], [0, 1], 'the failure is counted once')
   const recorded = (stored.collectors.spans as { spans: Array<{ name: string, shownAs?: string }> }).spans
   t.same(recorded.map(({ shownAs }) => shownAs?.replace('?panel=queries#', '')).slice(0, 3), ['query-1', 'query-2', 'query-3'])
-
-  exporter.reset()
-  createSpans(stored)
-  t.notOk(exporter.getFinishedSpans().some(({ attributes }) => attributes['db.query.text'] !== undefined), 'they are not exported twice')
 })
 
 inBothModes('the spans of Prisma in an operation are below it', async (t, build) => {
-  const { tracer } = tracerOf(t)
+  const tracer = tracerOf(t)
   const app = await build((app) => {
     app.get('/', async () => {
       const span = tracer.startSpan('prisma:client:operation', { attributes: { name: 'User.count', method: 'count', model: 'User' } })
@@ -84,16 +78,6 @@ inBothModes('the spans of Prisma in an operation are below it', async (t, build)
   const operation = [...timeline.querySelectorAll('li')].find((row) => row.querySelector('.name > span')?.textContent === 'User.count')
   t.same(texts(operation as Element, ':scope > ol .name > span'), ['prisma:client:serialize'])
   t.notOk(texts(timeline, '.name > span').includes('prisma:client:operation'))
-})
-
-inBothModes('a query without a span of its own is exported', async (t, build) => {
-  const { exporter } = tracerOf(t)
-  const app = await build((app) => { app.get('/', async () => { recordQuery({ system: 'sqlite', statement: 'select 1' })() }) })
-  const stored = await profileOf(app, await app.inject('/'))
-  createSpans(stored)
-  t.match(exporter.getFinishedSpans().filter(({ kind }) => kind === SpanKind.CLIENT), [
-    { name: 'sqlite', attributes: { 'db.system.name': 'sqlite', 'db.query.text': 'select 1' } }
-  ])
 })
 
 t.test('a span belongs to the nearest query with the same statement that overlaps, and each query to one span', (t) => {

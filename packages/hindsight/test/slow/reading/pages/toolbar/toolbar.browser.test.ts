@@ -153,7 +153,7 @@ if (browser !== undefined) {
     await page.keyboard.press('Shift+Tab')
     t.ok(await pop.isVisible(), 'it opens again')
     await page.keyboard.press('Enter')
-    await page.waitForURL(/\/_profiler\/[0-9a-f]{6}\?panel=performance$/)
+    await page.waitForURL(/\/_profiler\/[0-9a-f]{6}\?panel=timeline$/)
     await page.close()
   })
 
