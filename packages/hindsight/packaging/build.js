@@ -27,7 +27,6 @@ const KEPT = [...ENTRIES, 'failed-start', 'preload', 'cli/run']
 /** Chunks with all that these modules import, without what an earlier chunk has: for each start, and for recording. */
 const CHUNKS = {
   hindsight: ['index.js'],
-  observe: ['observe.js'],
   observer: ['observer.js', 'store/memory.js', 'store/sqlite.js', 'store/sqlite/availability.js']
 }
 

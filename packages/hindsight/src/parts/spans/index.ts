@@ -1,8 +1,7 @@
-import type { Profile } from '../../store/profile.js'
 import { entryRow, entryTable, fold, json, note, pairs } from '../../view/components.js'
 import { counted, html } from '../../view/text.js'
 import type { Part, TimelineEntry } from '../part.js'
-import { addressOf, dataOf, listOf, numberOf, type Data } from '../read.js'
+import { addressOf, listOf, numberOf, type Data } from '../read.js'
 
 /** The spans of the application's own instrumentation (OpenTelemetry). */
 export const spans: Part<Data> = {
