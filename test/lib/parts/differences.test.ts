@@ -15,7 +15,7 @@ for (const [name, before, now, expected] of [
   ['a value of the session', session({ cart: '****** (object)' }), session({}), { what: 'session value cart', before: '****** (object)', now: 'absent' }]
 ] as const) {
   t.test(`${name} is a difference from the last success`, async (t) => {
-    const route = { name: 'orders', pattern: '/orders', params: {} }
+    const route = { name: 'orders', pattern: '/orders', methods: ['GET'], params: {} }
     const success = profile('000001', { route, collectors: before as Record<string, unknown> })
     const exceptions = [{ name: 'TypeError', message: 'it failed', frames: [], stack: '' }]
     const failure = profile('000002', { time: '2026-01-02T03:05:00.000Z', route, status: 500, exceptions, collectors: now as Record<string, unknown> })

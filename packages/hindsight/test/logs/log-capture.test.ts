@@ -714,7 +714,7 @@ t.test('a closed application is garbage-collected, even if its loggers remain', 
   const kept: FastifyBaseLogger[] = []
   const open = async (server: object, keeps: boolean): Promise<WeakRef<FastifyInstance>> => {
     const app = Fastify(server) as unknown as FastifyInstance
-    app.decorate('hindsight', { mode: 'full' } as never)
+    app.decorate('hindsight', { lifecycle: {} } as never)
     const capture = new LogCapture(app)
     app.addHook('onRequest', async (request, reply) => {
       recordingOf(request).events = {} as EventRecorder

@@ -292,8 +292,9 @@ if (browser !== undefined) {
 
   for (const mode of ['full', 'observe'] as const) {
     t.test(`${mode} mode: the toolbar respects the policy of the page, and no violation is reported`, async t => {
-      Object.assign(app.hindsight, { mode })
-      t.teardown(() => Object.assign(app.hindsight, { mode: 'full' }))
+      const { lifecycle } = app.hindsight
+      if (mode === 'observe') Object.assign(app.hindsight, { lifecycle: null })
+      t.teardown(() => Object.assign(app.hindsight, { lifecycle }))
       for (const [name, { own, ...expected }] of Object.entries(POLICIES)) {
         const { page, heard } = await watchedPage(browser, origin)
         page.on('console', (message) => {
