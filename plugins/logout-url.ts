@@ -1,3 +1,4 @@
+import type { FastifyRequest } from 'fastify'
 import { listener } from '../lib/listener.js'
 
 declare module 'fastify' {
@@ -9,18 +10,17 @@ declare module 'fastify' {
   }
 }
 
-/** Gives requests the URL that logs their user out. Without a route there is none. */
+/** Decorates requests with the URL that logs their user out. */
 export const logoutUrl = listener('kernel.request', 'logout-url', async (app) => {
   if (app.service.security === undefined) return 'not configured'
   const { locationOf } = await import('../lib/security/guard.js')
   const { logoutPathOf } = await import('../lib/security/login.js')
-  app.decorateRequest('logoutPath', () => null)
-  app.decorateRequest('logoutUrl', () => null)
-  return (request) => {
-    request.logoutPath = () => logoutPathOf(request)
-    request.logoutUrl = () => {
-      const path = logoutPathOf(request)
-      return path === null ? null : locationOf(request, path)
-    }
-  }
+  app.decorateRequest('logoutPath', function logoutPath (this: FastifyRequest) {
+    return logoutPathOf(this)
+  })
+  app.decorateRequest('logoutUrl', function logoutUrl (this: FastifyRequest) {
+    const path = logoutPathOf(this)
+    return path === null ? null : locationOf(this, path)
+  })
+  return 'the URL is made when the handler calls logoutUrl() or logoutPath()'
 })

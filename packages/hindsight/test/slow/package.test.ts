@@ -67,7 +67,7 @@ t.test('the package has exactly the files that it needs', async (t) => {
   const entries = Object.values(exports).flatMap(({ import: esm, require: cjs }) => esm === undefined ? [] : [esm.default, cjs.default, cjs.types])
   const needed = [
     ...entries.map((path) => path.slice(2)), 'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'bin/fastify-hindsight.js',
-    'dist/store/sqlite/worker.js', 'dist/store/sqlite/worker-entry.js'
+    'dist/store/sqlite/worker.cjs', 'dist/store/sqlite/worker-entry.js'
   ]
   for (const path of needed) t.ok(paths.includes(path), path)
   const allowed = new RegExp([
@@ -82,7 +82,7 @@ t.test('the package has exactly the files that it needs', async (t) => {
 
 t.test('frames of the package lead to readable code, with the names and comments of its source', async (t) => {
   const { stdout } = await run(process.execPath, [join(consumer, 'stack.mjs')], { cwd: consumer })
-  const [, file = '', line = ''] = /fastify-hindsight\/(dist\/\S+\.js):(\d+)/.exec(stdout) ?? []
+  const [, file = '', line = ''] = /fastify-hindsight\/(dist\/\S+\.cjs):(\d+)/.exec(stdout) ?? []
   const code = readFileSync(join(installed, file), 'utf8').split('\n')
   t.match(code[Number(line) - 1], /throw new Error\(/)
   const before = code.slice(0, Number(line)).findLast((text) => text.startsWith('/**'))
@@ -169,6 +169,27 @@ t.test('the types compile for CommonJS, node16 and bundlers', async (t) => {
     t.same(faults, [], `${file}, ${resolution}`)
   }
 })
+
+for (const version of ['typescript-5.9', 'typescript']) {
+  for (const [module, resolution] of [['nodenext', 'nodenext'], ['esnext', 'bundler']] as const) {
+    t.test(`each entry compiles strictly, with its declarations: ${version}, ${resolution}`, async (t) => {
+      const names = Object.keys(manifestOf(PACKAGE).exports).filter((entry) => entry !== './package.json')
+      const imports = names.map((entry, i) => `import * as entry${i} from 'fastify-hindsight${entry.slice(1)}'\nvoid entry${i}\n`)
+      const requires = imports.map((line) => line.replace(/\* as (\w+) from ('.*')/, '$1 = require($2)'))
+      writeFileSync(join(consumer, 'entries.ts'), imports.join(''))
+      writeFileSync(join(consumer, 'entries.cts'), requires.join(''))
+      const start = "import Fastify from 'fastify'\nimport hindsight from 'fastify-hindsight'\nawait Fastify().register(hindsight)\n"
+      writeFileSync(join(consumer, 'start.ts'), start)
+      const files = ['start.ts', 'entries.ts', ...resolution === 'nodenext' ? ['entries.cts'] : []]
+      // A later compiler refuses files where there is a tsconfig.json.
+      const flags = version === 'typescript' ? ['--ignoreConfig'] : []
+      const args = ['--pretty', 'false', '--noEmit', '--strict', '--target', 'es2022', '--types', 'node', '--module', module, '--moduleResolution', resolution]
+      const compiler = join(folderOf(version), 'bin/tsc')
+      const { stdout } = await run(process.execPath, [compiler, ...flags, ...args, ...files], { cwd: consumer }).catch((error: { stdout: string }) => error)
+      t.same(stdout.split('\n').filter((line) => line.includes('error TS') && !/node_modules\/(?!fastify-hindsight\/)/.test(line)), [])
+    })
+  }
+}
 
 t.test('the declarations for require have all exports', async (t) => {
   for (const [entry, { require: cjs }] of Object.entries(manifestOf(PACKAGE).exports)) {
