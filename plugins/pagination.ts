@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import {
-  badRequest, html, pathnameOf, recordingOf, routeConfigOf, routeName, servicesOf, targetOf
+  badRequest, html, pathnameOf, recordingOf, routeConfigOf, routeName, servicesOf, targetOf,
+  type SafeHtml
 } from 'fastify-hindsight/recorder'
 import { checkAttributes } from '../lib/check-options.js'
 import type { PaginationSettings, RoutePagination } from '../lib/options.js'
@@ -41,7 +42,7 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
 
   app.decorateRequest('pagination', {
     getter (this: FastifyRequest) { return stateOf(this).pagination ?? null },
-    setter (this: FastifyRequest, own: Pagination | null) { stateOf(this).pagination = own }
+    setter (this: FastifyRequest, found: Pagination | null) { stateOf(this).pagination = found }
   })
   function collect (request: FastifyRequest, { sort, maxLimit }: PaginationRule, page: object): void {
     recordingOf(request).collect('pagination', { ...page, sortable: sort, maxLimit })
@@ -146,19 +147,19 @@ function slidingWindowHtml (
   const start = (pages[0] as PageLink).page
   const end = (pages.at(-1) as PageLink).page
   const items = [
-    previous === null ? '' : html`<li class="previous"><a rel="prev" href="${previous.url}">${previousLabel}</a></li>`,
-    start > 1 ? item(first) : '',
-    start > 2 ? html`<li class="gap">${gap}</li>` : '',
-    ...pages.map(item),
-    end < last.page - 1 ? html`<li class="gap">${gap}</li>` : '',
-    end < last.page ? item(last) : '',
-    next === null ? '' : html`<li class="next"><a rel="next" href="${next.url}">${nextLabel}</a></li>`
+    previous !== null && html`<li class="previous"><a rel="prev" href="${previous.url}">${previousLabel}</a></li>`,
+    start > 1 && item(first),
+    start > 2 && html`<li class="gap">${gap}</li>`,
+    pages.map(item),
+    end < last.page - 1 && html`<li class="gap">${gap}</li>`,
+    end < last.page && item(last),
+    next !== null && html`<li class="next"><a rel="next" href="${next.url}">${nextLabel}</a></li>`
   ]
-  return html`<nav class="pagination" aria-label="${label}"><ul>!${items}</ul></nav>`
+  return String(html`<nav class="pagination" aria-label="${label}"><ul>${items}</ul></nav>`)
 }
 
-function item ({ page, url, current }: PageLink): string {
-  return html`<li><a href="${url}"!${current ? ' aria-current="page"' : ''}>${page}</a></li>`
+function item ({ page, url, current }: PageLink): SafeHtml {
+  return html`<li><a href="${url}"${current && html` aria-current="page"`}>${page}</a></li>`
 }
 
 /** A route's pagination with all defaults. */

@@ -13,6 +13,6 @@ export const looked: Collector<Looked> = {
   panel: {
     label: 'Orders',
     count: ({ orders }) => orders.length,
-    render: ({ tenant, orders }) => html`<p>Of the tenant ${tenant}:</p><ul>!${orders.map((id) => html`<li>${id}</li>`)}</ul>`
+    render: ({ tenant, orders }) => html`<p>Of the tenant ${tenant}:</p><ul>${orders.map((id) => html`<li>${id}</li>`)}</ul>`
   }
 }

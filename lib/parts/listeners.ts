@@ -50,9 +50,10 @@ export const links: Part<Data> = {
   panel: {
     label: 'Links',
     group: 'hooks',
-    render: ({ route, added }) =>
-      rowsSection('Declared by the route', LINK_COLUMNS, listOf(route)) +
+    render: ({ route, added }) => [
+      rowsSection('Declared by the route', LINK_COLUMNS, listOf(route)),
       rowsSection('Added while the request was handled', LINK_COLUMNS, listOf(added))
+    ]
   }
 }
 

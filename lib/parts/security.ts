@@ -29,7 +29,7 @@ export const security: Part<Data> = {
         pairsSection('Access rule', rule, 'No rule of accessControl matches this request.'),
         pairsSection('Expression', expression, 'The route declares none.'),
         rowsSection('Decisions', DECISION_COLUMNS, listOf(decisions).flatMap(votesOf), 'No access decision was made.')
-      ].join('')
+      ]
     }
   },
   comparison: [{ order: 60 }],

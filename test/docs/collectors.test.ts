@@ -22,7 +22,7 @@ t.test('the example of docs/how-to/collectors.md runs as it stands', async t => 
   const part = parts.find(({ name }) => name === 'sql') as Part
   t.equal(labelOf(part), 'SQL')
   t.equal(countOf(part, profile), 1)
-  t.equal(renderPanel(part, profile, { query: {}, editor: null, parts }), '<ol><li>select 1 &#60; 2</li></ol>')
+  t.equal(String(renderPanel(part, profile, { query: {}, editor: null, parts })), '<ol><li>select 1 &#60; 2</li></ol>')
 })
 
 t.test('the part of docs/how-to/collectors.md appears in each view', async (t) => {

@@ -6,6 +6,8 @@ declare const hindsight: typeof esm.hindsight & typeof esm
 declare namespace hindsight {
   export type Collector<T = any> = esm.Collector<T>
   export type CollectorPanel<T = any> = esm.CollectorPanel<T>
+  export type HtmlValue = esm.HtmlValue
+  export type SafeHtml = esm.SafeHtml
   export type HindsightOptions = esm.HindsightOptions
   export type HindsightSpanProcessor = esm.HindsightSpanProcessor
   export type Profile = esm.Profile

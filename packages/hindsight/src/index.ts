@@ -3,7 +3,7 @@ export { hindsight, hindsight as default } from './hindsight.js'
 export type { HindsightOptions } from './options.js'
 export type { RequestHindsight } from './begin.js'
 export { hindsightSpanProcessor, type HindsightSpanProcessor } from './parts/spans/span-processor.js'
-export { html } from './view/text.js'
+export { html, SafeHtml, type HtmlValue } from './view/text.js'
 export type { Collector, CollectorPanel } from './parts/part.js'
 export type { Profile } from './store/profile.js'
 

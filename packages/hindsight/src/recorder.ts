@@ -138,7 +138,7 @@ export { note, pairsSection, rowsSection } from './view/components.js'
 // How a failure, a redirect and a failed start are rendered.
 export { plainStack, renderShortError } from './error-page/plain-pages.js'
 export { printFailure, serveFailure } from './failed-start.js'
-export { html, redirectPage } from './view/text.js'
+export { html, redirectPage, type SafeHtml } from './view/text.js'
 
 /** Loads what renders the diagnostic page and inserts the toolbar: debug mode alone needs it. */
 export async function loadDebugPages () {

@@ -44,7 +44,7 @@ t.test('plugin-ts: the panel of the collector shows the vote', async (t) => {
   const profile = await profileOf(app, await app.inject({ url: '/orders/1', headers: { host: 'blue.test', 'x-api-key': 'key-of-ada' } }))
   const { parts } = app.hindsight
   const part = parts.find(({ name }) => name === 'looked') as Part
-  t.same([labelOf(part), countOf(part, profile), renderPanel(part, profile, { query: {}, editor: null, parts })],
+  t.same([labelOf(part), countOf(part, profile), String(renderPanel(part, profile, { query: {}, editor: null, parts }))],
     ['Orders', 1, '<p>Of the tenant blue:</p><ul><li>1</li></ul>'])
   const refused = await profileOf(app, await app.inject({ url: '/orders/2', headers: { 'x-api-key': 'key-of-ada' } }))
   const { decisions } = refused.collectors.security as { decisions: Array<{ votes: object[] }> }

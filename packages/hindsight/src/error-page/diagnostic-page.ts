@@ -43,7 +43,7 @@ export function diagnosticPage (
 export function renderReport (
   report: ErrorReport, type: Representation['type'], nonce: Nonces, editor: EditorLink | null = null
 ): string {
-  if (type === 'html') return renderHtml(report, nonce, editor)
+  if (type === 'html') return String(renderHtml(report, nonce, editor))
   return type === 'json' ? renderJson(report) : renderText(report)
 }
 

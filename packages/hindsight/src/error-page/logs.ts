@@ -2,32 +2,31 @@ import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../l
 import { readAsset } from '../view/asset.js'
 import { fold, milliseconds, place, table } from '../view/components.js'
 import type { EditorLink } from '../view/editor.js'
-import { cut, html, safeJson, timeOfDay } from '../view/text.js'
+import { cut, html, safeJson, timeOfDay, type HtmlValue, type SafeHtml } from '../view/text.js'
 
 export const style = readAsset(import.meta.url, './logs.css')
 
 /** The table of log lines, on the error page and in profiles; `limit`: characters of a message, and of its fields. */
-export function logTable (lines: readonly LogRecord[], editor: EditorLink | null, limit = Infinity): string {
+export function logTable (lines: readonly LogRecord[], editor: EditorLink | null, limit = Infinity): SafeHtml {
   const first = lines.find(isErrorOrWorse)
   const rows = lines.map((line) => {
     const { time, offset, level, channel, message, context, source } = line
     const classes = `log log-${level}${isNotification(line) ? ' event' : ''}`
-    const from = source === undefined
-      ? ''
-      : html` <small>!${place(source.replace(/(:\d+):\d+$/, '$1'), editor)}</small>`
-    return html`<tr class="${classes}"!${line === first ? ' id="first-error"' : ''}>
-<td><time datetime="${time}">${timeOfDay(String(time))}</time>` +
-      html`!${offset === undefined ? '' : html` <small>+${milliseconds(offset)}</small>`}</td>
+    const from = source !== undefined &&
+      html` <small>${place(source.replace(/(:\d+):\d+$/, '$1'), editor)}</small>`
+    return html`<tr class="${classes}"${line === first && html` id="first-error"`}>
+<td><time datetime="${time}">${timeOfDay(String(time))}</time>\
+${offset !== undefined && html` <small>+${milliseconds(offset)}</small>`}</td>
 <td><span class="level">${level}</span></td><td>${channel}</td>
-<td class="text"><span>${cut(String(message), limit)}</span>!${from}!${contextOf(context, limit)}</td></tr>
+<td class="text"><span>${cut(String(message), limit)}</span>${from}${contextOf(context, limit)}</td></tr>
 `
   })
   return table('Log lines', ['Time', 'Level', 'Channel', 'Message'], rows, 'rows logs')
 }
 
-function contextOf (context: unknown, limit: number): string {
+function contextOf (context: unknown, limit: number): HtmlValue {
   const names = Object.keys(Object(context) as object)
   // As JSON, with the line breaks of texts such as stacks.
   const fields = safeJson(stacksLast(context), 2).replace(/(?<!\\)((?:\\\\)*)\\n/g, '$1\n      ')
-  return names.length === 0 ? '' : fold(cut(names.join(', '), 80), html`<pre class="data">${cut(fields, limit)}</pre>`)
+  return names.length > 0 && fold(cut(names.join(', '), 80), html`<pre class="data">${cut(fields, limit)}</pre>`)
 }

@@ -42,13 +42,13 @@ function render (status: number, type: Representation['type'], { token, detail }
   const title = `An Error Occurred: ${reason}`
   const remark = status >= 500 ? SERVER_ERROR : CLIENT_ERROR
   if (type === 'html') {
-    return htmlPage(title, '', html`<main>
+    return String(htmlPage(title, '', html`<main>
 <h1>An Error Occurred</h1>
 <p><strong>${status} ${reason}</strong></p>
 <p>${remark}</p>
-!${token === undefined ? '' : html`<p>Reference: <code>${token}</code></p>`}
-!${detail === undefined ? '' : html`<pre tabindex="0">${detail}</pre>`}
-</main>`)
+${token !== undefined && html`<p>Reference: <code>${token}</code></p>`}
+${detail !== undefined && html`<pre tabindex="0">${detail}</pre>`}
+</main>`))
   }
   const reference = token === undefined ? [] : [`Reference: ${token}`]
   // Indented, the detail is a code block in Markdown.

@@ -2,7 +2,7 @@ import { rejectionText, type RejectedInput } from '../errors/exception.js'
 import type { ErrorReport } from '../errors/report.js'
 import { isClientHeader } from '../http/requests.js'
 import { table } from '../view/components.js'
-import { counted, cut, html, visibleLine } from '../view/text.js'
+import { counted, cut, html, visibleLine, type HtmlValue, type SafeHtml } from '../view/text.js'
 import { renderExcerpt } from './exceptions.js'
 import { bodyText, fieldText } from './render-text.js'
 
@@ -10,35 +10,35 @@ import { bodyText, fieldText } from './render-text.js'
 const MAX_TEXT = 2_000
 
 /** The section Request: what was requested, then the headers; the client and what each browser sends are folded. */
-export function renderRequest ({ request, sentences = [] }: ErrorReport): string {
+export function renderRequest ({ request, sentences = [] }: ErrorReport): SafeHtml {
   const { method, url, ip, route, params, query, body, headers } = request
-  const rows = (entries: ReadonlyArray<readonly [string, string]>): string[] => entries.map(([name, value]) =>
+  const rows = (entries: ReadonlyArray<readonly [string, string]>): SafeHtml[] => entries.map(([name, value]) =>
     html`<div><dt>${visibleLine(cut(name, MAX_TEXT))}</dt> <dd>${visibleLine(cut(value, MAX_TEXT))}</dd></div>
 `)
   const fields = (data: object = {}, label: string): Array<[string, string]> =>
     Object.entries(data).map(([name, value]) => [`${label} ${name}`, fieldText(value)])
   const ofClient = headers.filter(([name]) => isClientHeader(name))
   return html`<section id="request" class="request" aria-labelledby="request-title">
-<h2 id="request-title">Request</h2>!${sentences.map((text) => html`<p>${text}</p>`)}
+<h2 id="request-title">Request</h2>${sentences.map((text) => html`<p>${text}</p>`)}
 <div class="card"><dl>
-!${rows([[method, url], ...route === undefined ? [] : [['Route', route] as const],
+${rows([[method, url], ...route === undefined ? [] : [['Route', route] as const],
   ...fields(params, 'Parameter'), ...fields(query, 'Query')])}
-</dl>!${body === undefined ? '' : html`<h3>Body</h3><pre tabindex="0">${bodyText(body)}</pre>`}
-<dl>!${rows(headers.filter((header) => !ofClient.includes(header)))}</dl>
-<details><summary>Client ${ip}, ${counted(ofClient.length, 'header')}</summary><dl>!${rows(ofClient)}</dl></details>
+</dl>${body !== undefined && html`<h3>Body</h3><pre tabindex="0">${bodyText(body)}</pre>`}
+<dl>${rows(headers.filter((header) => !ofClient.includes(header)))}</dl>
+<details><summary>Client ${ip}, ${counted(ofClient.length, 'header')}</summary><dl>${rows(ofClient)}</dl></details>
 </div>
 </section>`
 }
 
 /** What a schema rejected, as a table, or the place at which a body is no JSON. */
-export function rejectedMarkup ({ fields = [], malformed }: RejectedInput): string {
+export function rejectedMarkup ({ fields = [], malformed }: RejectedInput): HtmlValue {
   if (malformed?.excerpt !== undefined) {
     const { line, excerpt } = malformed
     return renderExcerpt({ file: 'body.json', line, column: excerpt.column, function: '', own: false, excerpt })
   }
   const rows = fields.map(({ field, received, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
-<td>!${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td>${expected}</td></tr>`)
-  return rows.length === 0 ? '' : table('Rejected fields', ['Field', 'Received', 'Expected'], rows, 'rejected')
+<td>${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td>${expected}</td></tr>`)
+  return rows.length > 0 && table('Rejected fields', ['Field', 'Received', 'Expected'], rows, 'rejected')
 }
 
 /** What was rejected, in words. */
@@ -46,7 +46,7 @@ export function rejectedTitle (input: RejectedInput): string {
   return input.malformed === undefined ? `Validation failed: ${input.part}` : rejectionText(input) ?? ''
 }
 
-export function rejectedCard (input: RejectedInput): string {
+export function rejectedCard (input: RejectedInput): SafeHtml {
   return html`<div class="${input.malformed === undefined ? 'hint' : 'where'} card"><h2>${rejectedTitle(input)}</h2>
-!${rejectedMarkup(input)}</div>`
+${rejectedMarkup(input)}</div>`
 }

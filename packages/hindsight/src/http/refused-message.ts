@@ -116,7 +116,7 @@ function endInOrder (socket: Socket, current: ServerResponse | null, answer: str
 /** The answer to a refused message, as it is written to the socket. */
 function answerTo (status: number, message: string): string {
   const title = `${status} ${STATUS_CODES[status] ?? ''}`
-  const page = htmlPage(title, '', html`<main><h1>${title}</h1><p>${message}</p></main>`)
+  const page = String(htmlPage(title, '', html`<main><h1>${title}</h1><p>${message}</p></main>`))
   return [
     `HTTP/1.1 ${title}`,
     `Date: ${new Date().toUTCString()}`,

@@ -3,6 +3,7 @@ import type { Services } from '../lifecycle/state.js'
 import type { Hint } from '../errors/hints.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { EditorLink } from '../view/editor.js'
+import type { HtmlValue } from '../view/text.js'
 import type { Profile, ProfileSummary } from '../store/profile.js'
 import type { Section, Values } from './section.js'
 
@@ -46,8 +47,8 @@ export interface PanelView {
   parent?: ProfileSummary | null
   /** Requests that this one caused, newest first. */
   children?: readonly ProfileSummary[]
-  /** Of a failure: its differences from the last success of its route, as markup; empty if there is none. */
-  differences?: string
+  /** Of a failure: its differences from the last success of its route, as markup. */
+  differences?: HtmlValue
 }
 
 /** Something that has a place among others of its kind. */
@@ -68,12 +69,12 @@ export interface CollectorPanel<T = any> {
   problem?: (data: T, profile: Profile) => boolean | number
   /** The number of warnings. */
   warnings?: (data: T, profile: Profile) => number
-  /** Markup: the tag `html` escapes values. Default: the data as JSON. */
-  render?: (data: T, profile: Profile, view: PanelView) => string
+  /** Markup of the tag `html`; plain text is escaped. Default: the data as JSON. */
+  render?: (data: T, profile: Profile, view: PanelView) => HtmlValue
 }
 
 /** The panel of a part of Hindsight. */
-interface OwnPanel<T> extends CollectorPanel<T> {
+interface InternalPanel<T> extends CollectorPanel<T> {
   /** Whether every profile has the panel; otherwise only profiles with data of the part. */
   always?: boolean
 }
@@ -116,8 +117,8 @@ export interface OverviewTile extends Ordered {
   title: string
   /** Where a section is, such as a list; default: it is a fact, which takes one line. */
   column?: 'main' | 'side'
-  /** Markup; a tile without a value is left out. */
-  value: string
+  /** Markup of the tag `html`, or text; a tile without a value is left out. */
+  value: HtmlValue
 }
 
 /** What the toolbar and the hints need of a profile: that of a request without a response has it, too. */
@@ -132,13 +133,13 @@ export interface ToolbarItem extends Ordered {
   title: string
   /** The panel that it links to; default: that of the part. */
   panel?: string
-  /** Markup; an item without it is left out. */
-  head: string
+  /** Markup of the tag `html`, or text; an item without it is left out. */
+  head: HtmlValue
   className?: string
   /** The facts of the pop-up, by their names. */
   facts?: Readonly<Record<string, string | number>>
   /** Markup after the facts. */
-  more?: string
+  more?: HtmlValue
   /** Fields of `/_wdt/<token>.json`. Only for parts of Hindsight. */
   values?: Readonly<Record<string, unknown>>
 }
@@ -217,7 +218,7 @@ export interface Part<T = any> {
   complete?: (data: T, late: T) => T
   /** Called once, when the profile of a request was made. */
   made?: (data: T, profile: Profile, services: Services) => void
-  panel?: OwnPanel<T>
+  panel?: InternalPanel<T>
   /** What is wrong, as lists of profiles show it; default: how many errors and warnings its panel has. */
   issue?: (data: T, profile: Profile) => string | undefined
   /** Entries of the timeline. */

@@ -3,7 +3,7 @@ import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
 import type { Profile } from '../store/profile.js'
 import { failed, fields, json } from '../view/components.js'
-import { cut, isObject, visibleLine, type Data } from '../view/text.js'
+import { cut, html, isObject, visibleLine, type Data, type SafeHtml } from '../view/text.js'
 import type { CollectorPanel, GROUPS, PanelView, Part, TimelineEntry, UnfinishedProfile } from './part.js'
 
 export { isObject, type Data }
@@ -184,11 +184,11 @@ export function countOf (part: Part, profile: Profile): number | undefined {
  * The markup of a panel. If its collector failed, it shows that error. If `render` throws, it shows the message, and
  * the other panels are not affected.
  */
-export function renderPanel (part: Part, profile: Profile, view: PanelView): string {
+export function renderPanel (part: Part, profile: Profile, view: PanelView): SafeHtml {
   const failure = failureOf(profile, part.name)
   if (failure !== undefined) return failed('collector', failure)
   const render = part.panel?.render ?? (() => json(profile.collectors[part.name]))
-  return attempt(() => String(synchronous(render(dataFor(part, profile), profile, view))), (error) =>
+  return attempt(() => html`${synchronous(render(dataFor(part, profile), profile, view))}`, (error) =>
     failed('panel', messageOf(error)))
 }
 

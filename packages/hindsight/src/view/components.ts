@@ -1,47 +1,49 @@
 import { isAbsolute, relative, resolve } from 'node:path'
-import { counted, grouped, html, rounded, safeJson, visibleLine, wordFor } from './text.js'
+import {
+  counted, grouped, html, rounded, safeJson, visibleLine, wordFor, type HtmlValue, type SafeHtml
+} from './text.js'
 import type { EditorLink } from './editor.js'
 
 /** A titled part of a panel; `level` is the level of its heading: 3 below a panel's title, 2 below a page's. */
-export function section (title: string, content: string, id = '', level: 2 | 3 = 3): string {
-  const attribute = id === '' ? '' : html` id="${id}"`
-  return html`<section class="part"!${attribute}><h!${level}>${title}</h!${level}>!${content}</section>`
+export function section (title: string, content: HtmlValue, id = '', level: 2 | 3 = 3): SafeHtml {
+  const attribute = id !== '' && html` id="${id}"`
+  return html`<section class="part"${attribute}><h${level}>${title}</h${level}>${content}</section>`
 }
 
 /** A muted paragraph, also shown instead of missing content. */
-export function note (text: string): string {
+export function note (text: string): SafeHtml {
   return html`<p class="note">${text}</p>`
 }
 
 /** The main statement of a panel. */
 export function lead (
   text: string, mood: 'good' | 'bad' | 'plain' = 'plain', editor: EditorLink | null = null
-): string {
-  return html`<p class="lead !${mood}">!${withPlaces(text, editor)}</p>`
+): SafeHtml {
+  return html`<p class="lead ${mood}">${withPlaces(text, editor)}</p>`
 }
 
 /** The error of a collector, or of a panel. */
-export function failed (what: 'collector' | 'panel', message: string): string {
+export function failed (what: 'collector' | 'panel', message: string): SafeHtml {
   return html`<p class="failure"><strong>The ${what} failed:</strong> ${message}</p>`
 }
 
 /** Names and values as a table; nested data as JSON. */
-export function pairs (label: string, data: unknown, empty = 'None.'): string {
+export function pairs (label: string, data: unknown, empty = 'None.'): SafeHtml {
   const entries = Object.entries(typeof data === 'object' && data !== null ? data : {}) as Array<[string, unknown]>
   if (entries.length === 0) return note(empty)
-  return html`<table class="pairs" aria-label="${label}"><tbody>!${entries.map(([name, value]) =>
-    html`<tr><th scope="row">${name}</th><td>!${cell(value)}</td></tr>`)}</tbody></table>`
+  return html`<table class="pairs" aria-label="${label}"><tbody>${entries.map(([name, value]) =>
+    html`<tr><th scope="row">${name}</th><td>${cell(value)}</td></tr>`)}</tbody></table>`
 }
 
 /** A part of a panel that is a table of names and values. */
-export function pairsSection (title: string, data: unknown, empty?: string): string {
+export function pairsSection (title: string, data: unknown, empty?: string): SafeHtml {
   return section(title, pairs(title, data, empty))
 }
 
 /** An object's fields: plain values as a table with the names of the fields in words, then a part for each object. */
-export function fields (title: string, data: Readonly<Record<string, unknown>>): string {
+export function fields (title: string, data: Readonly<Record<string, unknown>>): HtmlValue {
   const plain: Record<string, unknown> = {}
-  const parts: string[] = []
+  const parts: SafeHtml[] = []
   for (const [name, value] of Object.entries(data)) {
     const label = name.replace(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
@@ -49,7 +51,7 @@ export function fields (title: string, data: Readonly<Record<string, unknown>>):
     } else if (typeof value === 'boolean') plain[label] = value ? 'yes' : 'no'
     else plain[label] = name === 'duration' ? milliseconds(value) : value ?? 'none'
   }
-  return pairsSection(title, plain) + parts.join('')
+  return [pairsSection(title, plain), ...parts]
 }
 
 /** A part of a panel that is a table with a row for each object; `columns` are titles by field. */
@@ -58,38 +60,41 @@ export function rowsSection (
   columns: Readonly<Record<string, string>>,
   data: ReadonlyArray<Readonly<Record<string, unknown>>>,
   empty = 'None.'
-): string {
+): SafeHtml {
   return section(title, data.length === 0 ? note(empty) : rows(title, columns, data))
 }
 
 /** A table with a row for each object; `columns` are titles by field. */
 export function rows (
   label: string, columns: Readonly<Record<string, string>>, data: ReadonlyArray<Readonly<Record<string, unknown>>>
-): string {
-  return table(label, Object.values(columns), data.map((row) => html`<tr>!${Object.keys(columns).map((name) =>
-    html`<td>!${row[name] === null || row[name] === undefined ? '' : cell(row[name])}</td>`)}</tr>`))
+): SafeHtml {
+  return table(label, Object.values(columns), data.map((row) => html`<tr>${Object.keys(columns).map((name) =>
+    html`<td>${row[name] != null && cell(row[name])}</td>`)}</tr>`))
 }
 
 /** A table of rows that are markup; a column in brackets is numeric. */
 export function table (
   label: string,
   columns: ReadonlyArray<string | [numeric: string]>,
-  rows: readonly string[],
+  rows: HtmlValue,
   className = ''
-): string {
-  const heads = columns.map((column) => typeof column === 'string'
-    ? html`<th scope="col">${column}</th>`
-    : html`<th scope="col" class="number">${column[0]}</th>`)
-  return scrollable(label, html`<table class="${className}" aria-label="${label}"><thead><tr>!${heads}</tr></thead>` +
-    html`<tbody>!${rows}</tbody></table>`)
+): SafeHtml {
+  const heads = columns.map((column) => {
+    if (typeof column === 'string') return html`<th scope="col">${column}</th>`
+    return html`<th scope="col" class="number">${column[0]}</th>`
+  })
+  return scrollable(label, html`<table class="${className}" aria-label="${label}"><thead><tr>${heads}</tr></thead>\
+<tbody>${rows}</tbody></table>`)
 }
 
 /** A table of calls or spans; `count` is the number of all, of which the first are recorded. */
-export function entryTable (label: string, second: string, rows: readonly string[], count: unknown): string {
+export function entryTable (label: string, second: string, rows: readonly SafeHtml[], count: unknown): HtmlValue {
   if (rows.length === 0) return note('None was recorded.')
   const more = Number(count) - rows.length
-  return table(label, ['Name', second, ['Start'], ['Duration']], rows, 'rows') +
-    (more > 0 ? note(`${counted(more, 'more was', 'more were')} only counted.`) : '')
+  return [
+    table(label, ['Name', second, ['Start'], ['Duration']], rows, 'rows'),
+    more > 0 && note(`${counted(more, 'more was', 'more were')} only counted.`)
+  ]
 }
 
 /** A row of such a table; `second` is the markup of the second column. */
@@ -97,33 +102,33 @@ export function entryRow (
   id: string,
   name: string,
   { start, duration, error }: Readonly<Record<string, unknown>>,
-  second: string,
-  details: string,
+  second: HtmlValue,
+  details: HtmlValue,
   isFailed: boolean
-): string {
-  const failure = error === undefined ? '' : html`<div class="failure">${String(error) || 'failed'}</div>`
-  return html`<tr id="${id}"!${isFailed ? ' class="has-problem"' : ''}>
-<td class="text">${visibleLine(name)}!${failure}!${details}</td>
-<td>!${second}</td><td class="number">${milliseconds(start)}</td><td class="number">!${pending(duration)}</td></tr>`
+): SafeHtml {
+  const failure = error !== undefined && html`<div class="failure">${String(error) || 'failed'}</div>`
+  return html`<tr id="${id}"${isFailed && html` class="has-problem"`}>
+<td class="text">${visibleLine(name)}${failure}${details}</td>
+<td>${second}</td><td class="number">${milliseconds(start)}</td><td class="number">${pending(duration)}</td></tr>`
 }
 
 /** Text as it is, other values as indented JSON. */
-export function json (value: unknown): string {
+export function json (value: unknown): SafeHtml {
   return html`<pre class="data">${typeof value === 'string' ? value : safeJson(value, 2)}</pre>`
 }
 
 /** Content that is hidden until its label is activated. */
-export function fold (label: string, content: string): string {
-  return html`<details><summary>${label}</summary>!${content}</details>`
+export function fold (label: string, content: HtmlValue): SafeHtml {
+  return html`<details><summary>${label}</summary>${content}</details>`
 }
 
 /** A region that scrolls horizontally, by keyboard too. */
-export function scrollable (label: string, content: string): string {
-  return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">!${content}</div>`
+export function scrollable (label: string, content: HtmlValue): SafeHtml {
+  return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">${content}</div>`
 }
 
 /** A place in source (`file:line`), relative to the working directory, as a link if there is an editor. */
-export function place (source: string, editor: EditorLink | null): string {
+export function place (source: string, editor: EditorLink | null): SafeHtml {
   const { shown, href } = placeLink(source, editor)
   if (href === null) return html`<code title="${source}">${shown}</code>`
   return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
@@ -139,15 +144,15 @@ export function placeLink (source: string, editor: EditorLink | null): { shown: 
 }
 
 /** A sentence whose places in the application, such as `src/cart.js:20`, open in the editor. */
-export function withPlaces (sentence: string, editor: EditorLink | null): string {
+export function withPlaces (sentence: string, editor: EditorLink | null): SafeHtml {
   // From the beginning of a path only: a long path would take quadratic time.
   const parts = sentence.split(/(?<![\w./-])([\w./-]+\.[cm]?[jt]sx?:\d+)\b/)
-  return parts.map((part, i) => i % 2 === 0 ? html`${part}` : place(resolve(part), editor)).join('')
+  return html`${parts.map((part, i) => i % 2 === 0 ? part : place(resolve(part), editor))}`
 }
 
 /** A status code, colored by its class; 0: the request has not ended. */
-export function statusBadge (status: number): string {
-  return html`<span class="status status-!${statusClass(status)}">${status === 0 ? 'open' : status}</span>`
+export function statusBadge (status: number): SafeHtml {
+  return html`<span class="status status-${statusClass(status)}">${status === 0 ? 'open' : status}</span>`
 }
 
 /** The class of a status code (RFC 9110, section 15): 1 to 5; 0 for other values. */
@@ -162,37 +167,41 @@ export function pathOf (url: string): string {
 }
 
 /** A time (ISO 8601). */
-export function moment (time: string): string {
+export function moment (time: string): SafeHtml {
   return html`<time datetime="${time}">${String(time).replace('T', ' ').replace('Z', ' UTC')}</time>`
 }
 
 /** The age of something that happened at a time (ISO 8601), with the time as a tooltip. */
-export function age (time: string): string {
+export function age (time: string): SafeHtml {
   const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000))
   if (Number.isNaN(seconds)) return moment(time)
-  const [number, unit] = seconds < 60
-    ? [seconds, 's']
-    : seconds < 3600 ? [seconds / 60, 'min'] : seconds < 86_400 ? [seconds / 3600, 'h'] : [seconds / 86_400, 'd']
-  return html`<time datetime="${time}" title="${time}">${Math.floor(number)} ${unit} ago</time>`
+  return html`<time datetime="${time}" title="${time}">${ageText(seconds)} ago</time>`
+}
+
+function ageText (seconds: number): string {
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h`
+  return `${Math.floor(seconds / 86_400)} d`
 }
 
 /** A select element with its label; `options` are texts by value. */
 export function select (
   label: string, name: string, options: ReadonlyArray<readonly [value: string, text: string]>, selected: string
-): string {
+): SafeHtml {
   const items = options.map(([value, text]) =>
-    html`<option value="${value}"!${value === selected ? ' selected' : ''}>${text}</option>`)
-  return html`<label><span>${label}</span> <select name="${name}">!${items}</select></label>`
+    html`<option value="${value}"${value === selected && ' selected'}>${text}</option>`)
+  return html`<label><span>${label}</span> <select name="${name}">${items}</select></label>`
 }
 
 /** A form that changes something. */
-export function postForm (action: string, formToken: string, content: string, className = ''): string {
-  return html`<form method="post" action="${action}" class="${className}" autocomplete="off">` +
-    html`<input type="hidden" name="form_token" value="${formToken}">!${content}</form>`
+export function postForm (action: string, formToken: string, content: HtmlValue, className = ''): SafeHtml {
+  return html`<form method="post" action="${action}" class="${className}" autocomplete="off">\
+<input type="hidden" name="form_token" value="${formToken}">${content}</form>`
 }
 
 /** A number with its word, which narrow toolbars leave out. */
-export function countedLabel (count: number, word: string): string {
+export function countedLabel (count: number, word: string): SafeHtml {
   return html`${count} <span class="label">${wordFor(count, word)}</span>`
 }
 
@@ -209,28 +218,30 @@ export function milliseconds (value: unknown): string {
   const seconds = Math.round(value / 1000)
   if (value >= MINUTES) return `${grouped(Math.floor(seconds / 60))} min ${seconds % 60} s`
   if (value >= SECONDS) return `${rounded(value / 1000, 1)} s`
-  return `${rounded(value, value < 10 ? 2 : value < 100 ? 1 : 0)} ms`
+  if (value < 10) return `${rounded(value, 2)} ms`
+  return `${rounded(value, value < 100 ? 1 : 0)} ms`
 }
 
-/** The duration of something that may not have ended, as markup. */
-export function pending (duration: unknown): string {
-  return duration === null ? '<span class="none">pending</span>' : html`${milliseconds(duration)}`
+/** The duration of something that may not have ended. */
+export function pending (duration: unknown): HtmlValue {
+  return duration === null ? html`<span class="none">pending</span>` : milliseconds(duration)
 }
 
 /** Formats a size (bytes). */
 export function bytes (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
-  const [size, unit] = value < 10_000
-    ? [value, 'bytes']
-    : value < 1e6 ? [value / 1e3, 'kB'] : value < 1e9 ? [value / 1e6, 'MB'] : [value / 1e9, 'GB']
-  return `${rounded(size, 1)} ${unit}`
+  if (value < 10_000) return `${rounded(value, 1)} bytes`
+  if (value < 1e6) return `${rounded(value / 1e3, 1)} kB`
+  if (value < 1e9) return `${rounded(value / 1e6, 1)} MB`
+  return `${rounded(value / 1e9, 1)} GB`
 }
 
-function cell (value: unknown): string {
+function cell (value: unknown): HtmlValue {
   if (value === null || value === undefined) return html`<span class="none">null</span>`
+  if (value === '') return html`<span class="none">empty</span>`
+  if (Array.isArray(value) && value.length === 0) return html`<span class="none">none</span>`
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
-    return value.map((item) => html`<div>${item}</div>`).join('') || html`<span class="none">none</span>`
+    return value.map((item) => html`<div>${item}</div>`)
   }
-  if (typeof value === 'object') return json(value)
-  return value === '' ? html`<span class="none">empty</span>` : html`${String(value)}`
+  return typeof value === 'object' ? json(value) : String(value)
 }

@@ -89,35 +89,53 @@ function longestRun (text: string): number {
   return (text.match(/`+/g) ?? []).reduce((longest, run) => Math.max(longest, run.length), 0)
 }
 
-/** A value in a template: text, a number, nothing, or, after a `!`, markup. */
-type Fragment = string | number | null | undefined | readonly string[]
+/** A process may have this module twice: tsx compiles a required module again. */
+const MARKUP = Symbol.for('fastify-hindsight.markup')
+
+/** Markup, which the tag `html` inserts as it is; `String(markup)` is its text. */
+export class SafeHtml {
+  readonly [MARKUP]: string
+
+  /** For markup that does not come from `html`, such as that of a template engine: nothing is escaped. */
+  constructor (markup: string) {
+    this[MARKUP] = markup
+  }
+
+  toString (): string {
+    return this[MARKUP]
+  }
+}
+
+/** A value of `html`: text, a number, markup, nothing, or a list of these. */
+export type HtmlValue = string | number | SafeHtml | null | undefined | false | readonly HtmlValue[]
 
 /**
  * Escapes a text for HTML and replaces its control and bidirectional characters by visible ones. The non-ASCII signs of
- * Hindsight's own texts are escaped, too: to send a page that is only ASCII costs a tenth less.
+ * Hindsight's texts are escaped, too: to send a page that is only ASCII costs a tenth less.
  */
-export function text (value: string): string {
+export function escapeHtml (value: string): string {
   return visible(value).replace(/["&'<>·…’]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
 /**
- * The template tag for HTML: escapes each value as `text` does. A value after an exclamation mark, `!${markup}`,
- * is markup and is inserted as it is; an array of markup is joined. Attributes must be in double quotes.
+ * The template tag for HTML: text is escaped, markup of another `html` is inserted, a list is joined, and null,
+ * undefined and false are nothing. Attributes must be in double quotes. A backslash at the end of a line joins it with
+ * the next.
  */
-export function html ({ raw }: TemplateStringsArray, ...values: Fragment[]): string {
-  let markup = ''
-  for (let i = 0; i < values.length; i++) {
-    const value = values[i]
-    const literal = raw[i] as string
-    const isMarkup = literal.endsWith('!')
-    markup += isMarkup ? literal.slice(0, -1) : literal
-    markup += !isMarkup ? text(String(value ?? '')) : Array.isArray(value) ? value.join('') : value ?? ''
-  }
-  return markup + (raw[values.length] as string)
+export function html (strings: TemplateStringsArray, ...values: HtmlValue[]): SafeHtml {
+  let markup = strings[0] as string
+  for (let i = 0; i < values.length; i++) markup += markupOf(values[i]) + (strings[i + 1] as string)
+  return new SafeHtml(markup)
 }
 
-/** A page; `head` is markup after its title, `body` markup too. */
-export function htmlPage (title: string, head: string, body: string): string {
+function markupOf (value: HtmlValue): string {
+  if (value === null || value === undefined || value === false) return ''
+  if (typeof value === 'object' && MARKUP in value) return value[MARKUP]
+  return Array.isArray(value) ? value.map(markupOf).join('') : escapeHtml(String(value))
+}
+
+/** A page. */
+export function htmlPage (title: string, head: HtmlValue, body: HtmlValue): SafeHtml {
   return html`<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -125,10 +143,10 @@ export function htmlPage (title: string, head: string, body: string): string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>${title}</title>
-!${head}
+${head}
 </head>
 <body>
-!${body}
+${body}
 </body>
 </html>
 `
@@ -136,7 +154,8 @@ export function htmlPage (title: string, head: string, body: string): string {
 
 /** The body of a redirect, for clients that do not follow it (RFC 9110, section 15.4). */
 export function redirectPage (location: string): string {
-  return htmlPage(`Redirecting to ${location}`, '', html`<p>Redirecting to <a href="${location}">${location}</a>.</p>`)
+  const body = html`<p>Redirecting to <a href="${location}">${location}</a>.</p>`
+  return String(htmlPage(`Redirecting to ${location}`, '', body))
 }
 
 /** Characters that end a line, or that hide or reorder the text around them. */
@@ -152,9 +171,10 @@ export function isObject (value: unknown): value is Data {
 /** JSON of data in which invisible characters are escapes. */
 export function visibleJson (value: unknown, indent = 0): string {
   // Line feeds stay: only the indentation has them.
-  return JSON.stringify(value, null, indent).replace(INVISIBLE, (character) => character === '\n'
-    ? character
-    : character.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''))
+  return JSON.stringify(value, null, indent).replace(INVISIBLE, (character) => {
+    if (character === '\n') return character
+    return character.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
+  })
 }
 
 /** JSON of any value. Values without a form in JSON become text; a value that cannot be serialized is inspected. */

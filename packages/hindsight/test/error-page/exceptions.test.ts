@@ -1,10 +1,10 @@
 import t from 'tap'
-import { highlight } from '../../src/error-page/exceptions.js'
+import { highlightLines } from '../../src/error-page/exceptions.js'
 import { parseHtml } from '../support/parse-html.js'
 
 /** Lines with the classes of what is coloured: `k:const a = n:1`. */
-function shown (lines: string[], file = 'a.ts', mark: Parameters<typeof highlight>[2] = null): string[] {
-  return highlight(lines, file, mark).map((line) => {
+function shown (lines: string[], file = 'a.ts', mark: Parameters<typeof highlightLines>[2] = null): string[] {
+  return highlightLines(lines, file, mark).map((line) => {
     const document = parseHtml(`<p>${line}</p>`)
     return [...document.querySelector('p')?.childNodes ?? []].map((node) => {
       const name = (node as Partial<Element>).className
@@ -41,7 +41,7 @@ t.test('any source is shown as text, without markup of its own', async (t) => {
   for (const file of ['a.ts', 'a.tsx', 'a.js', 'a.html']) {
     for (const one of hostile) {
       const lines = [one, `x ${one}${one} y`, one.repeat(200)]
-      const document = parseHtml(`<pre>\n${highlight(lines, file, { line: 1, column: 4 }).join('\n')}</pre>`)
+      const document = parseHtml(`<pre>\n${highlightLines(lines, file, { line: 1, column: 4 }).join('\n')}</pre>`)
       const pre = document.querySelector('pre')
       t.equal(pre?.textContent, lines.join('\n'), `${file}: ${one}`)
       t.same([...pre?.querySelectorAll('*') ?? []].filter(
@@ -49,5 +49,5 @@ t.test('any source is shown as text, without markup of its own', async (t) => {
       ).length, 0)
     }
   }
-  t.same(highlight(['x'.repeat(30_000)], 'a.ts', null), ['x'.repeat(30_000)], 'oversized source is not colored')
+  t.same(highlightLines(['x'.repeat(30_000)], 'a.ts', null).map(String), ['x'.repeat(30_000)], 'oversized source is not colored')
 })

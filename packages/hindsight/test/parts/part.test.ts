@@ -111,7 +111,7 @@ inBothModes('a part of an application is in each view of its profiles', async (t
 
   const search = async (query: string): Promise<unknown[]> => (await app.inject(`/_profiler/search.json?${query}`)).json<{
     profiles: Array<{
-      token: string,
+      token: string
       values: unknown
     }>
   }>().profiles
@@ -151,6 +151,26 @@ inBothModes('functions that throw affect no other part', async (t, _build, mode)
   t.match((await page(app, `/_profiler/${token}?panel=late`)).textContent, 'The panel failed: it returned a promise')
   t.match((await page(app, '/page?of=a')).querySelector<HTMLTemplateElement>('hindsight-toolbar > template')?.content.textContent, 'tenant a')
   t.match((await page(app, `/_profiler/${token}`)).textContent, 'Tenant')
+})
+
+inBothModes('text that a part returns is no markup', async (t, _build, mode) => {
+  const hostile = '<img src=x onerror=alert(1)>'
+  const text: Collector = {
+    name: 'text',
+    collect: () => hostile,
+    panel: { render: (data) => data },
+    overview: (data) => [{ title: 'Fact', value: data }, { title: 'Facts', column: 'main', value: [data, html`<i>${data}</i>`] }],
+    toolbar: (data) => ({ title: 'Text', head: data, facts: { Fact: 1 }, more: data })
+  }
+  const app = await start(t, mode, [text], 'memory')
+  const { token } = await profileOf(app, await app.inject('/'))
+  const panel = await page(app, `/_profiler/${token}?panel=text`)
+  t.match(panel.querySelector('.panel')?.textContent, hostile)
+  const overview = await page(app, `/_profiler/${token}`)
+  t.equal(overview.querySelector('section.part > i')?.textContent, hostile, 'markup of a list is markup')
+  const toolbar = (await page(app, '/page')).querySelector<HTMLTemplateElement>('hindsight-toolbar > template')?.content
+  t.equal(toolbar?.textContent?.split(hostile).length, 3, 'the head and the further facts')
+  for (const root of [panel, overview, toolbar as DocumentFragment]) t.equal(root.querySelector('img'), null)
 })
 
 inBothModes('applications with equal options have their own parts', async (t, _build, mode) => {

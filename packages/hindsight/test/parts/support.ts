@@ -6,7 +6,8 @@ import type { Profile } from '../../src/store/profile.js'
 
 /** The markup of a panel of a profile as a store gives it back. */
 export function markup (part: Part, profile: Profile, view: Partial<PanelView> = {}): string {
-  return renderPanel(part, JSON.parse(JSON.stringify(profile)) as Profile, { query: {}, editor: null, parts, ...view })
+  const stored = JSON.parse(JSON.stringify(profile)) as Profile
+  return String(renderPanel(part, stored, { query: {}, editor: null, parts, ...view }))
 }
 
 /** The same as a fragment, for the fields of an address. */

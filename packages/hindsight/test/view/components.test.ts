@@ -13,7 +13,7 @@ t.test('withPlaces links places from the beginning of their paths', async (t) =>
     ['./src/cart.js:20', of('src/cart.js:20')],
     ['http://stock/items/:id', 'http://stock/items/:id'],
     ['src/cart.js:20px, cart.json:2, <b>', 'src/cart.js:20px, cart.json:2, &#60;b&#62;']
-  ] as const) t.equal(withPlaces(sentence, link), shown, sentence)
+  ] as const) t.equal(String(withPlaces(sentence, link)), shown, sentence)
 })
 
 t.test('a duration has the unit of its length, on pages and in the toolbar', async (t) => {

@@ -3,7 +3,7 @@ import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { failed, lead, milliseconds, note, place, placeLink, section, table } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { counted, html, visibleLine } from '../../view/text.js'
+import { counted, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import { addressOf, queryField } from '../read.js'
 import {
@@ -39,15 +39,17 @@ export const cpu: Part = {
       const { idle, busy, heaviest } = tree
       const nameOf = naming(tree, profile)
       const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy, nameOf, view.editor))
-      return lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
-        `in ${milliseconds(record.duration)}`) +
-        section('Flame graph', flameGraph(tree, view, nameOf)) +
+      return [
+        lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
+          `in ${milliseconds(record.duration)}`),
+        section('Flame graph', flameGraph(tree, view, nameOf)),
         section('Hottest functions',
-          table('Hottest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest')) +
-        note('Of the whole process while the request ran, other requests included, for at most 30 seconds.') +
-        note(`${counted(record.samples, 'sample')}, one each ${record.interval} µs. Recording slows the code down.`) +
-        html`<p class="note"><a href="${view.base ?? '.'}/${token}/cpu" download>Download as .cpuprofile</a>, ` +
-        html`for Chrome DevTools or VS Code.</p>`
+          table('Hottest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest')),
+        note('Of the whole process while the request ran, other requests included, for at most 30 seconds.'),
+        note(`${counted(record.samples, 'sample')}, one each ${record.interval} µs. Recording slows the code down.`),
+        html`<p class="note"><a href="${view.base ?? '.'}/${token}/cpu" download>Download as .cpuprofile</a>, \
+for Chrome DevTools or VS Code.</p>`
+      ]
     }
   },
   markdown (_, { collectors: { cpu } }) {
@@ -61,14 +63,14 @@ export const cpu: Part = {
 function functionRow (
   { function: called, self, total }: FunctionTime, busy: number, nameOf: (called: CpuFunction) => string,
   editor: EditorLink | null
-): string {
+): SafeHtml {
   const { kind } = called
   const name = nameOf(called)
-  const source = html` <span class="file">!${linkTo(called, editor)}</span>`
-  return html`<tr><th scope="row">${name === functionSource(called) ? '' : name}!${source}</th>
-<td class="number">${milliseconds(self / 1000)} <span class="share">${percent(self, busy)}</span></td>` +
-    html`<td class="number">${milliseconds(total / 1000)}</td>` +
-    html`<td><span class="kind code-${kind}">${CODE_KINDS[kind]}</span></td></tr>`
+  const source = html` <span class="file">${linkTo(called, editor)}</span>`
+  return html`<tr><th scope="row">${name !== functionSource(called) && name}${source}</th>
+<td class="number">${milliseconds(self / 1000)} <span class="share">${percent(self, busy)}</span></td>\
+<td class="number">${milliseconds(total / 1000)}</td>\
+<td><span class="kind code-${kind}">${CODE_KINDS[kind]}</span></td></tr>`
 }
 
 /** A table of the functions with the longest time in themselves. */
@@ -83,9 +85,9 @@ function hottest (record: CpuRecord): string {
 }
 
 /** The place of a function. Files below the working directory are stored without it. */
-function linkTo (called: CpuFunction, editor: EditorLink | null): string {
+function linkTo (called: CpuFunction, editor: EditorLink | null): HtmlValue {
   const source = functionSource(called)
-  return called.file === '' ? '' : place(/^\w{2,}:/.test(source) ? source : resolve(source), editor)
+  return called.file !== '' && place(/^\w{2,}:/.test(source) ? source : resolve(source), editor)
 }
 
 /** A bar. Its position and width are shares of the whole width. */
@@ -103,7 +105,7 @@ interface Frame {
 function flameGraph (
   { root, calls, busy }: ReturnType<typeof callTreeOf>, view: PanelView,
   nameOf: (called: CpuFunction) => string
-): string {
+): HtmlValue {
   const zoomed = calls[Number(queryField(view, 'call'))] ?? root
   // Idle time is not in the graph: the root is as wide as the time of work.
   const whole = zoomed === root ? busy : zoomed.total
@@ -135,37 +137,36 @@ function flameGraph (
       left += width
     }
   }
-  const bar = ({ call, row, x, width }: Frame): string => {
+  const bar = ({ call, row, x, width }: Frame): SafeHtml => {
     const { file, kind } = call.function
     const name = nameOf(call.function)
     const label = file === '' ? name : `${name}, ${visibleLine(functionSource(call.function))}`
     const time = row === 0 ? whole : call.total
     const isFound = text !== '' && label.toLowerCase().includes(text.toLowerCase())
-    return html`<a href="${address(call)}"!${isFound ? ' class="found"' : ''}` +
-      html`!${width < MIN_TEXT_WIDTH ? ' tabindex="-1"' : ''}><svg class="frame code-${kind}" ` +
-      html`x="${(x * 100).toFixed(2)}%" y="${row * ROW_HEIGHT}" width="${(width * 100).toFixed(2)}%" ` +
-      html`height="${ROW_HEIGHT - 1}"><title>${label}: ${milliseconds(time / 1000)} (${percent(time, whole)})` +
-      html`</title><rect width="100%" height="100%"/>` +
-      html`!${width < MIN_TEXT_WIDTH ? '' : html`<text x="4" y="14">${name}</text>`}</svg></a>`
+    return html`<a href="${address(call)}"${isFound && html` class="found"`}\
+${width < MIN_TEXT_WIDTH && html` tabindex="-1"`}><svg class="frame code-${kind}" \
+x="${(x * 100).toFixed(2)}%" y="${row * ROW_HEIGHT}" width="${(width * 100).toFixed(2)}%" \
+height="${ROW_HEIGHT - 1}"><title>${label}: ${milliseconds(time / 1000)} (${percent(time, whole)})\
+</title><rect width="100%" height="100%"/>\
+${width >= MIN_TEXT_WIDTH && html`<text x="4" y="14">${name}</text>`}</svg></a>`
   }
 
   const callers: Call[] = []
   for (let one = zoomed.caller; one !== undefined; one = one.caller) callers.unshift(one)
   const links = callers.filter(({ function: { kind }, caller }) => caller === undefined || kind === 'own' || isWhole)
     .map((one) => html`<a href="${address(one)}">${one === root ? 'All calls' : nameOf(one.function)}</a> › `)
-  const path = links.length === 0
-    ? ''
-    : html`<p>!${links}<strong>${nameOf(zoomed.function)}</strong> ${milliseconds(zoomed.total / 1000)} ` +
-      html`!${linkTo(zoomed.function, view.editor)}</p>`
+  const path = links.length > 0 &&
+    html`<p>${links}<strong>${nameOf(zoomed.function)}</strong> ${milliseconds(zoomed.total / 1000)} \
+${linkTo(zoomed.function, view.editor)}</p>`
   const hidden = Object.entries({ panel: 'cpu', call: String(zoomed.index), levels: isWhole ? 'all' : '' })
     .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
-  const form = html`<form method="get" class="filters">!${hidden}<label>Search functions <input type="search" ` +
-    html`name="q" value="${text}" maxlength="${MAX_TEXT}" autocomplete="off"></label>` +
-    html`<button type="submit">Search</button><a href="${address(zoomed, !isWhole)}">${
-      isWhole ? 'Fold framework levels' : 'Show framework levels'}</a></form>`
+  const form = html`<form method="get" class="filters">${hidden}<label>Search functions <input type="search" \
+name="q" value="${text}" maxlength="${MAX_TEXT}" autocomplete="off"></label>\
+<button type="submit">Search</button><a href="${address(zoomed, !isWhole)}">${
+  isWhole ? 'Fold framework levels' : 'Show framework levels'}</a></form>`
   const height = ((frames.at(-1)?.row ?? 0) + 1) * ROW_HEIGHT
-  return form + path + legend(frames) + html`<svg class="flame!${text === '' ? '' : ' is-searched'}" width="100%" ` +
-    html`height="${height}">!${frames.map(bar)}</svg>`
+  return html`${form}${path}${legend(frames)}<svg class="flame${text !== '' && ' is-searched'}" width="100%" \
+height="${height}">${frames.map(bar)}</svg>`
 }
 
 /** The function that names functions: the handler has the name of its route. */
@@ -175,14 +176,16 @@ function naming ({ calls }: ReturnType<typeof callTreeOf>, { route }: Profile): 
   // Other requests may run, too.
   const declared = [...called].find((one) => functionSource(one) === placeLink(route?.handler ?? '', null).shown)
   const handler = declared ?? (called.size === 1 ? [...called][0] : undefined)
-  return (one) => visibleLine(one !== handler
-    ? functionName(one)
-    : `handler ${route?.name ?? ''}${one.name === '(anonymous)' ? '' : `, ${one.name}`}`)
+  return (one) => {
+    if (one !== handler) return visibleLine(functionName(one))
+    const title = `handler ${route?.name ?? ''}`
+    return visibleLine(one.name === '(anonymous)' ? title : `${title}, ${one.name}`)
+  }
 }
 
-function legend (frames: readonly Frame[]): string {
+function legend (frames: readonly Frame[]): SafeHtml {
   const kinds = Object.entries(CODE_KINDS).filter(([kind]) => frames.some(({ call }) => call.function.kind === kind))
-  return html`<ul class="legend" aria-label="Legend">!${kinds.map(([kind, label]) =>
-    html`<li><svg class="swatch code-${kind}" viewBox="0 0 10 10" aria-hidden="true">` +
-    html`<rect width="10" height="10"/></svg>${label}</li>`)}</ul>`
+  return html`<ul class="legend" aria-label="Legend">${kinds.map(([kind, label]) =>
+    html`<li><svg class="swatch code-${kind}" viewBox="0 0 10 10" aria-hidden="true">\
+<rect width="10" height="10"/></svg>${label}</li>`)}</ul>`
 }

@@ -51,16 +51,19 @@ export const csp: Part<Data> = {
     label: 'Content Security Policy',
     group: 'hooks',
     warnings: (_, profile) => violationsOf(profile).length,
-    render: ({ ofRoute, ofDiagnosticPage, nonces }, profile) =>
-      (violationsOf(profile).length === 0
-        ? ''
-        : rowsSection('Blocked by Content Security Policy', { sentence: 'Violation' }, violationsOf(profile))) +
-      pairsSection('Policy', {
-        'set by the route': ofRoute ?? [],
-        'of the diagnostic page': ofDiagnosticPage === true ? 'yes' : 'no',
-        'nonces used in': nonces ?? [],
-        ...policiesOf(profile)
-      })
+    render: ({ ofRoute, ofDiagnosticPage, nonces }, profile) => {
+      const violations = violationsOf(profile)
+      return [
+        violations.length > 0 &&
+          rowsSection('Blocked by Content Security Policy', { sentence: 'Violation' }, violations),
+        pairsSection('Policy', {
+          'set by the route': ofRoute ?? [],
+          'of the diagnostic page': ofDiagnosticPage === true ? 'yes' : 'no',
+          'nonces used in': nonces ?? [],
+          ...policiesOf(profile)
+        })
+      ]
+    }
   }
 }
 

@@ -5,7 +5,7 @@ import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { milliseconds, note, place, placeLink, section, table } from '../../view/components.js'
-import { cut, html, visibleLine } from '../../view/text.js'
+import { cut, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
 import { addressOf, dataOf, groupedBy, listOf, type Data } from '../read.js'
 import { align, type Section } from '../section.js'
@@ -27,9 +27,10 @@ export const events: Part = {
     always: true,
     count: (_, { events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
     problem: (_, { events }) => events.filter(({ outcome }) => outcome === 'raised').length,
-    render: (_, profile, view) =>
-      section('Listeners and hooks', listeners(profile, view)) +
+    render: (_, profile, view) => [
+      section('Listeners and hooks', listeners(profile, view)),
       section('Response headers, and where they were set', headerTable(profile, view))
+    ]
   },
   timeline: (_, { events }) => events.flatMap(entryOf),
   markdown (_, { events }) {
@@ -89,56 +90,56 @@ export function eventName ({ stage, listener, source }: ListenerEvent): string {
   return `${stage} hook${source === undefined ? '' : ` ${placeLink(source, null).shown}`}`
 }
 
-function listeners ({ events }: Profile, view: PanelView): string {
+function listeners ({ events }: Profile, view: PanelView): HtmlValue {
   if (events.length === 0) return note('No listener or hook ran.')
   const skipped = events.filter(({ outcome }) => outcome === 'skipped').length
-  const rows = events.map((event, i) => stageRow(event, events[i - 1]) + row(event, i + 1, view))
-  const filter = html`<div class="filters"><label><input type="checkbox" class="show-skipped">` +
-    html`${skipped} not configured or skipped</label></div>`
-  return (skipped === 0 ? '' : filter) + table('Listeners and hooks', COLUMNS, rows, 'rows events')
+  const rows = events.map((event, i) => [stageRow(event, events[i - 1]), row(event, i + 1, view)])
+  const filter = html`<div class="filters"><label><input type="checkbox" class="show-skipped">\
+${skipped} not configured or skipped</label></div>`
+  return [skipped > 0 && filter, table('Listeners and hooks', COLUMNS, rows, 'rows events')]
 }
 
 /** The heading of a stage, where one begins. */
-function stageRow ({ stage, pass }: ListenerEvent, previous?: ListenerEvent): string {
-  if (stage === previous?.stage && pass === previous.pass) return ''
+function stageRow ({ stage, pass }: ListenerEvent, previous?: ListenerEvent): HtmlValue {
+  if (stage === previous?.stage && pass === previous.pass) return null
   const title = pass === 'error' ? `${stage}, error pass` : stage
   return html`<tr class="stage"><th scope="colgroup" colspan="${COLUMNS.length}">${title}</th></tr>`
 }
 
-function row (event: ListenerEvent, number: number, view: PanelView): string {
+function row (event: ListenerEvent, number: number, view: PanelView): SafeHtml {
   const { outcome, duration } = event
   return html`<tr id="event-${number}" class="event event-${outcome}">
 <td class="number">${number}</td><th scope="row">${eventName(event)}</th>
-<td><span class="outcome">${outcome}</span></td><td class="text">!${effects(event, view)}</td>
-<td class="number">${outcome === 'skipped' ? '' : milliseconds(duration)}</td></tr>`
+<td><span class="outcome">${outcome}</span></td><td class="text">${effects(event, view)}</td>
+<td class="number">${outcome !== 'skipped' && milliseconds(duration)}</td></tr>`
 }
 
-function effects ({ reason, changes = {}, plugin, source }: ListenerEvent, { editor }: PanelView): string {
+function effects ({ reason, changes = {}, plugin, source }: ListenerEvent, { editor }: PanelView): HtmlValue {
   const { status, headers = [] } = changes
-  const owner = plugin === undefined ? '' : html`<b>${plugin}</b> `
+  const owner = plugin !== undefined && html`<b>${plugin}</b> `
   return [
-    source === undefined ? '' : html`<div class="source">!${owner}!${place(source, editor)}</div>`,
-    reason === undefined ? '' : html`<div class="reason">${reason}</div>`,
-    status === undefined ? '' : html`<div>status: !${change(String(status.from), String(status.to))}</div>`,
-    ...headers.map(({ name, from, to }) => html`<div><span class="header">${name}</span>: !${change(from, to)}</div>`)
-  ].join('')
+    source !== undefined && html`<div class="source">${owner}${place(source, editor)}</div>`,
+    reason !== undefined && html`<div class="reason">${reason}</div>`,
+    status !== undefined && html`<div>status: ${change(String(status.from), String(status.to))}</div>`,
+    ...headers.map(({ name, from, to }) => html`<div><span class="header">${name}</span>: ${change(from, to)}</div>`)
+  ]
 }
 
-function change (from: string | null, to: string | null): string {
+function change (from: string | null, to: string | null): SafeHtml {
   if (from === null) return html`<ins>${to}</ins>`
   return to === null ? html`<del>${from}</del> (removed)` : html`<del>${from}</del> → <ins>${to}</ins>`
 }
 
-function headerTable (profile: Profile, view: PanelView): string {
+function headerTable (profile: Profile, view: PanelView): SafeHtml {
   const rows = [...headerHistory(profile)].map(([name, steps]) => html`<tr><th scope="row" class="header">${name}</th>
-<td><ol>!${steps.map((step) => stepMarkup(step, view))}</ol></td></tr>`)
+<td><ol>${steps.map((step) => stepMarkup(step, view))}</ol></td></tr>`)
   return rows.length === 0 ? note('None was set.') : table('Headers', ['Header', 'History'], rows, 'rows history')
 }
 
-function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: PanelView): string {
+function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: PanelView): SafeHtml {
   const author = event === undefined ? html`<strong>${by}</strong>` : html`<a href="#event-${event}">${by}</a>`
-  const where = source === undefined ? '' : html` <span class="place">!${place(source, editor)}</span>`
-  return html`<li>${action} by !${author}!${where}!${to === null ? '' : html`: <code>${to}</code>`}</li>`
+  const where = source !== undefined && html` <span class="place">${place(source, editor)}</span>`
+  return html`<li>${action} by ${author}${where}${to !== null && html`: <code>${to}</code>`}</li>`
 }
 
 // The same listeners handle a success in the main pass and a failure in the error pass: the name has no pass.
@@ -210,8 +211,11 @@ export function headerHistory (profile: Pick<Profile, 'collectors' | 'events'>):
 
 function stepOf ({ by, event, source, from, to }: Data): HeaderStep {
   const step = { from: typeof from === 'string' ? from : null, to: typeof to === 'string' ? to : null }
+  let action: HeaderStep['action'] = 'changed'
+  if (step.to === null) action = 'removed'
+  else if (step.from === null) action = 'set'
   return {
-    action: step.to === null ? 'removed' : step.from === null ? 'set' : 'changed',
+    action,
     by: String(by),
     ...(typeof event === 'number' && { event }),
     ...(typeof source === 'string' && { source }),

@@ -9,9 +9,9 @@ import { placeOf } from '../../errors/stack-frame.js'
 import { read } from '../../errors/thrown-value.js'
 import { isFailure, type Profile } from '../../store/profile.js'
 import { note, section } from '../../view/components.js'
-import { cut, visibleLine } from '../../view/text.js'
+import { cut, html, visibleLine, type HtmlValue } from '../../view/text.js'
 import { listHint, listOf } from '../read.js'
-import type { PanelView, Part } from '../part.js'
+import type { OverviewTile, PanelView, Part } from '../part.js'
 import { plainCopy } from '../collect.js'
 
 /** Characters. */
@@ -35,14 +35,18 @@ export const exceptions: Part<Partial<FailureSummary>> = {
   overview (data, profile) {
     const handler = handlerIn(data)
     const source = mainSource(profile, handler)
-    // The sentence above has the error. A route is longer than what fails in it.
-    const title = source === null ? '' : `${source.title}: ${placeOf(source.frame)}`
-    const excerpt = source === null ? '' : renderExcerpt(source.frame, source.frame === handler ? AROUND * 2 : AROUND)
     const rejected = profile.exceptions.at(-1)?.rejected
-    return [
-      { order: 9, title: 'Rejected', column: 'main', value: rejected === undefined ? '' : rejectedMarkup(rejected) },
-      { order: 10, title: visibleLine(cut(title, MAX_SHOWN)), column: 'main', value: excerpt }
-    ]
+    const tiles: OverviewTile[] = []
+    if (rejected !== undefined) {
+      tiles.push({ order: 9, title: 'Rejected', column: 'main', value: rejectedMarkup(rejected) })
+    }
+    // The sentence above has the error. A route is longer than what fails in it.
+    if (source !== null) {
+      const title = visibleLine(cut(`${source.title}: ${placeOf(source.frame)}`, MAX_SHOWN))
+      const around = source.frame === handler ? AROUND * 2 : AROUND
+      tiles.push({ order: 10, title, column: 'main', value: renderExcerpt(source.frame, around) })
+    }
+    return tiles
   },
   toolbar (_, profile) {
     const cause = mainCause(profile)
@@ -51,7 +55,7 @@ export const exceptions: Part<Partial<FailureSummary>> = {
       order: 50,
       className: 'exception bad',
       title: 'Exception',
-      head: exception === null ? '' : '<span class="label">exception</span>',
+      head: exception !== null && html`<span class="label">exception</span>`,
       facts: { Exception: cut(exception ?? '', MAX_SHOWN) },
       // Name and message of the root cause.
       values: { exception }
@@ -117,9 +121,10 @@ export const otherErrors: Part = {
     render (_, profile, view) {
       const chains = otherChains(profile)
       if (chains.length === 0) return note('No other error was raised.')
-      return note('Raised besides the first error, after the response began, or caught by a framework.') +
-        chains.map((chain, i) =>
-          section(`Error ${i + 1} of ${chains.length}`, exceptionsMarkup(chain, view, 4))).join('')
+      return [
+        note('Raised besides the first error, after the response began, or caught by a framework.'),
+        chains.map((chain, i) => section(`Error ${i + 1} of ${chains.length}`, exceptionsMarkup(chain, view, 4)))
+      ]
     }
   },
   hints (_, profile) {
@@ -142,10 +147,13 @@ function nameAndMessage ({ name, message }: Pick<FlattenedException, 'name' | 'm
 }
 
 /** A chain of exceptions, root cause first, with their stack traces; `level` is the level of the headings. */
-function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): string {
+function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): HtmlValue {
   const rejected = chain.at(-1)?.rejected
-  return (rejected === undefined ? '' : section(rejectedTitle(rejected), rejectedMarkup(rejected))) +
-    renderChain(chain, { editor, shown: new Set() }, level) + section('Stack traces', renderTraces(chain))
+  return [
+    rejected !== undefined && section(rejectedTitle(rejected), rejectedMarkup(rejected)),
+    renderChain(chain, { editor, shown: new Set() }, level),
+    section('Stack traces', renderTraces(chain))
+  ]
 }
 
 /** The stored frame of a handler; undefined where it has another format. */

@@ -2,7 +2,7 @@ import type { Profile } from '../../store/profile.js'
 import {
   countedLabel, entryRow, entryTable, fold, json, place, statusBadge, withPlaces
 } from '../../view/components.js'
-import { counted, cut, html } from '../../view/text.js'
+import { counted, cut, html, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { EditorLink } from '../../view/editor.js'
 import { addressOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
@@ -29,11 +29,13 @@ export const httpClient: Part<Data> = {
     problem: ({ calls }) => failedCalls(calls).length,
     warnings: (data, profile) => problemsOf(data, profile).length,
     render (data, profile, { editor, debug }) {
-      const problems = problemsOf(data, profile).map((text) => html`<li>!${withPlaces(text, editor)}</li>`)
+      const problems = problemsOf(data, profile).map((text) => html`<li>${withPlaces(text, editor)}</li>`)
       const rows = listOf(data.calls).map((call, i) => callRow(call, i, editor, debug))
-      return (problems.length === 0 ? '' : html`<ul class="findings">!${problems}</ul>`) +
-        groupSentences(data, profile).map((text) => html`<p class="note">!${withPlaces(text, editor)}</p>`).join('') +
+      return [
+        problems.length > 0 && html`<ul class="findings">${problems}</ul>`,
+        groupSentences(data, profile).map((text) => html`<p class="note">${withPlaces(text, editor)}</p>`),
         entryTable('Requests', 'Status', rows, data.count)
+      ]
     }
   },
   issue (data, profile) {
@@ -63,23 +65,23 @@ export const httpClient: Part<Data> = {
     const failures = suspectCalls(listOf(calls), profile).flatMap(({ title, calls }) => {
       const equal = groupedBy(calls, (call) => `${nameOf(call)} ${resultOf(call)} ${String(call.source)}`)
       return [...equal.values()].slice(0, MAX_SHOWN).map(([call = {}, ...others]) =>
-        html`<div class="failure">${isFailed(call) ? '' : `${title}: `}` +
-        html`${others.length === 0 ? '' : `${others.length + 1} × `}` +
-        html`${cut(nameOf(call), MAX_URL)}: ${resultOf(call)}!${linksOf(call, editor)}</div>`)
+        html`<div class="failure">${!isFailed(call) && `${title}: `}\
+${others.length > 0 && `${others.length + 1} × `}\
+${cut(nameOf(call), MAX_URL)}: ${resultOf(call)}${linksOf(call, editor)}</div>`)
     })
     // The first problem is the sentence above.
     const groups = [...problemsOf(data, profile).slice(1), ...groupSentences(data, profile)].slice(0, MAX_SHOWN)
-      .map((text) => html`<div>!${withPlaces(text, editor)}</div>`)
-    const value = html`<a href="${addressOf('http-client')}">${text}</a>!${failures}!${groups}`
-    return [{ order: 40, title: 'Calls', value: typeof count === 'number' ? value : '' }]
+      .map((text) => html`<div>${withPlaces(text, editor)}</div>`)
+    const value = html`<a href="${addressOf('http-client')}">${text}</a>${failures}${groups}`
+    return [{ order: 40, title: 'Calls', value: typeof count === 'number' && value }]
   },
   toolbar (data) {
     const [count, failed] = [numberOf(data.count) ?? 0, failedCalls(data.calls).length]
     return {
       order: 60,
-      className: `calls ${failed > 0 ? 'bad' : ''}`,
+      className: failed > 0 ? 'calls bad' : 'calls',
       title: 'Outgoing calls',
-      head: count === 0 ? '' : countedLabel(count, 'call'),
+      head: count > 0 && countedLabel(count, 'call'),
       facts: { 'Outgoing calls': count, Failed: failed },
       values: { calls: { count, failed } }
     }
@@ -141,25 +143,30 @@ function calledProfile ({ profile }: Data): string | undefined {
 }
 
 /** The line that sent a call, and the profile of the called server. */
-function linksOf (call: Data, editor: EditorLink | null, expand = ''): string {
+function linksOf (call: Data, editor: EditorLink | null, expand?: HtmlValue): HtmlValue {
   const { source } = call
-  const from = typeof source === 'string' ? html`<div>from !${place(lineOf(source), editor)}</div>` : ''
   const address = calledProfile(call)
-  if (address === undefined) return from
-  return from + html`<div><a href="${address}">Profile of the called server</a>!${expand}</div>`
+  return [
+    typeof source === 'string' && html`<div>from ${place(lineOf(source), editor)}</div>`,
+    address !== undefined && html`<div><a href="${address}">Profile of the called server</a>${expand}</div>`
+  ]
 }
 
-function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = false): string {
-  const { status, error } = call
-  const badge = typeof status === 'number'
-    ? statusBadge(status)
-    : html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
+function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = false): SafeHtml {
   const expand = html` <a href="${addressOf('timeline')}&called=${i + 1}">What it did</a>`
-  const headers = json({ request: call.requestHeaders, response: call.responseHeaders })
-  const body = (label: string, content: unknown): string => content === undefined ? '' : fold(label, json(content))
-  const details = linksOf(call, editor, isDebug ? expand : '') + fold('Headers', headers) +
-    body('Request body', call.requestBody) + body('Response body', call.responseBody)
-  return entryRow(`call-${i + 1}`, nameOf(call), call, badge, details, isFailed(call))
+  const body = (label: string, content: unknown): HtmlValue => content !== undefined && fold(label, json(content))
+  const details = [
+    linksOf(call, editor, isDebug && expand),
+    fold('Headers', json({ request: call.requestHeaders, response: call.responseHeaders })),
+    body('Request body', call.requestBody),
+    body('Response body', call.responseBody)
+  ]
+  return entryRow(`call-${i + 1}`, nameOf(call), call, badgeOf(call), details, isFailed(call))
+}
+
+function badgeOf ({ status, error }: Data): SafeHtml {
+  if (typeof status === 'number') return statusBadge(status)
+  return html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
 }
 
 /** What the called server did, as its profile has it, or why that was not received; only where it was requested. */
@@ -172,11 +179,11 @@ export interface Called {
 
 /** The entries of a called server, in the middle of its call: clocks of two processes may differ. */
 function entriesOfCalled (call: Data, i: number): TimelineEntry[] {
-  const { problem, duration: own = 0, entries = [] } = (call.called ?? {}) as Called
+  const { problem, duration = 0, entries = [] } = (call.called ?? {}) as Called
   const shown = problem === undefined
     ? entries
     : [{ name: 'The profile was not received', detail: problem, start: 0, duration: 0, failed: true }]
-  const begin = Number(call.start) + Math.max(0, Number(call.duration) - own) / 2
+  const begin = Number(call.start) + Math.max(0, Number(call.duration) - duration) / 2
   const link = calledProfile(call) ?? addressOf('http-client')
   // Numbers of events are those of the called server.
   return shown.map((entry) => ({
@@ -187,14 +194,14 @@ function entriesOfCalled (call: Data, i: number): TimelineEntry[] {
 function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
   const { status, start, duration, error } = call
   const [method, url] = [String(call.method), String(call.url)]
-  const own = URL.canParse(profile.url) ? new URL(profile.url).host : ''
+  const receiver = URL.canParse(profile.url) ? new URL(profile.url).host : ''
   const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: url }
   const failed = isFailed(call)
   return {
     id: `call-${i + 1}`,
     color: 'call',
     legend: 'outgoing HTTP call',
-    name: `${method} ${pathname}${host === own || host === '' ? '' : ` · ${host}`}`,
+    name: `${method} ${pathname}${host === receiver || host === '' ? '' : ` · ${host}`}`,
     group: callShape(call, profile.route).replace(/ https?:\/\//, ' '),
     start: Number(start),
     duration: numberOf(duration),

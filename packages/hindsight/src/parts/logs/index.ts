@@ -1,7 +1,9 @@
 import {
   isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, mostSevere, offsetOf, type LogRecord
 } from '../../logs/log-record.js'
-import { counted, cut, html, visibleJson, visibleLine } from '../../view/text.js'
+import {
+  counted, cut, grouped, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml
+} from '../../view/text.js'
 import { countedLabel, milliseconds, note, place, select } from '../../view/components.js'
 import { logTable, style } from '../../error-page/logs.js'
 import { logLine } from '../../error-page/render-text.js'
@@ -40,9 +42,10 @@ export const logs: Part = {
     count: (_, { logs }) => logs.filter((line) => !isNotification(line)).length,
     problem: (_, { logs }) => logs.filter(isErrorOrWorse).length,
     warnings: (_, { logs }) => logs.filter(isWarning).length,
-    render: (_, profile, view) =>
-      (profile.logs.length === 0 ? note('No log messages.') : filteredTable(profile, filterOf(view), view)) +
-      (hasConsole ? '' : html`<p class="note">Lines of console.log and its like need Node.js 22 or later.</p>`)
+    render: (_, profile, view) => [
+      profile.logs.length === 0 ? note('No log messages.') : filteredTable(profile, filterOf(view), view),
+      !hasConsole && note('Lines of console.log and its like need Node.js 22 or later.')
+    ]
   },
   issue: (_, { logs }) => (logs.find(isErrorOrWorse) ?? logs.find(isWarning))?.message,
   toolbar (_, { logs: lines }) {
@@ -50,12 +53,13 @@ export const logs: Part = {
     const logs = lines.filter((line) => !isNotification(line)).length
     const problems = ([['bad', errors, 'error'], ['warn', warnings, 'warning']] as const)
       .filter(([, count]) => count > 0)
-    const head = problems.map(([mark, count, word]) => html`<span class="${mark}">!${countedLabel(count, word)}</span>`)
+    const head = problems.map(([mark, count, word], i) =>
+      html`${i > 0 && ' '}<span class="${mark}">${countedLabel(count, word)}</span>`)
     return {
       order: 40,
       className: `logs ${problems[0]?.[0] ?? ''}`,
       title: 'Log',
-      head: head.join(' ') || countedLabel(logs, 'log'),
+      head: head.length === 0 ? countedLabel(logs, 'log') : head,
       // Lines, without the notifications of listeners.
       values: { logs, errors, warnings }
     }
@@ -75,15 +79,17 @@ function isWarning ({ level }: Pick<LogRecord, 'level'>): boolean {
   return level === 'warn'
 }
 
-function filteredTable ({ logs }: Profile, filter: Filter, { editor }: PanelView): string {
+function filteredTable ({ logs }: Profile, filter: Filter, { editor }: PanelView): HtmlValue {
   const lines = filter.events ? logs : logs.filter((line) => !isNotification(line))
   const matching = lines.filter((line) => matches(line, filter))
   const shown = mostSevere(matching, MAX_LINES)
   const left = matching.length - shown.length
-  return filterForm(lines, logs.filter(isNotification).length, filter) +
-    html`<p class="note log-count">${matching.length.toLocaleString('en')} of ${counted(lines.length, 'line')}</p>` +
-    (left > 0 ? note(`${counted(left, 'line')} that are less severe or older are left out.`) : '') +
+  return [
+    filterForm(lines, logs.filter(isNotification).length, filter),
+    html`<p class="note log-count">${grouped(matching.length)} of ${counted(lines.length, 'line')}</p>`,
+    left > 0 && note(`${counted(left, 'line')} that are less severe or older are left out.`),
     logTable(shown, editor)
+  ]
 }
 
 type Filter = ReturnType<typeof filterOf>
@@ -113,28 +119,27 @@ function hasLevel (line: LogRecord, least: string): boolean {
   return !names.includes(line.level) || names.indexOf(line.level) >= names.indexOf(least)
 }
 
-function filterForm (lines: readonly LogRecord[], notifications: number, { level, text, events }: Filter): string {
+function filterForm (lines: readonly LogRecord[], notifications: number, { level, text, events }: Filter): SafeHtml {
   const levels = Object.entries(LEVEL_TEXTS).map(([name, label]) =>
     [name, `${label} (${lines.filter((line) => hasLevel(line, name)).length})`] as const)
-  const listeners = html`<label><input type="checkbox" name="events" value="1"!${events ? ' checked' : ''}>` +
-    html`Listeners (${notifications})</label>`
+  const listeners = html`<label><input type="checkbox" name="events" value="1"${events && ' checked'}>\
+Listeners (${notifications})</label>`
   return html`<form method="get" class="filters"><input type="hidden" name="panel" value="logs">
-!${select('Level', 'level', levels, level)}
+${select('Level', 'level', levels, level)}
 <label>Filter messages
-<input type="search" name="q" value="${text}" maxlength="!${MAX_TEXT}" autocomplete="off"></label>
-!${notifications === 0 ? '' : listeners}
+<input type="search" name="q" value="${text}" maxlength="${MAX_TEXT}" autocomplete="off"></label>
+${notifications > 0 && listeners}
 <button type="submit">Filter</button></form>`
 }
 
 /** The last lines of the application: the page itself has the content of those of Fastify about the request. */
-function lastOf (logs: readonly LogRecord[], startedAt: number, { editor }: PanelView): string {
+function lastOf (logs: readonly LogRecord[], startedAt: number, { editor }: PanelView): HtmlValue {
   const lines = linesOf(logs).filter(({ channel }) => channel !== 'request').slice(-LAST_LINES)
-  const items = lines.map(({ level, message, source, ...line }) => html`<li class="log log-${level}"><small>` +
-    html`+${milliseconds(offsetOf(line, startedAt))}</small> <span class="level">${level}</span> ` +
-    html`${cut(visibleLine(String(message)), MAX_MESSAGE)}!${source === undefined
-      ? ''
-      : html` <small>!${place(lineOf(source), editor)}</small>`}</li>`)
-  return items.length === 0 ? '' : html`<ol class="log-lines">!${items}</ol>`
+  const items = lines.map(({ level, message, source, ...line }) => html`<li class="log log-${level}"><small>\
++${milliseconds(offsetOf(line, startedAt))}</small> <span class="level">${level}</span> \
+${cut(visibleLine(String(message)), MAX_MESSAGE)}${source !== undefined &&
+      html` <small>${place(lineOf(source), editor)}</small>`}</li>`)
+  return items.length > 0 && html`<ol class="log-lines">${items}</ol>`
 }
 
 function entryOf (line: LogRecord, startedAt: number): TimelineEntry {
@@ -161,7 +166,10 @@ function linesByWeight (logs: unknown): string {
     message: cut(String(message), MAX_MESSAGE),
     context: isObject(context) && channel !== 'request' ? context : {}
   }))
-  const weightOf = (line: LogRecord): number => line.channel === 'request' ? 2 : isWarningOrWorse(line) ? 0 : 1
+  const weightOf = (line: LogRecord): number => {
+    if (line.channel === 'request') return 2
+    return isWarningOrWorse(line) ? 0 : 1
+  }
   return lines.sort((a, b) => weightOf(a) - weightOf(b)).map(logLine).join('\n')
 }
 

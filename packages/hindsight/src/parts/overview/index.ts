@@ -1,7 +1,7 @@
 import { firstOwnFrame, mainCause, type FlattenedException } from '../../errors/exception.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
-import { cut, escapeMarkdown, html, oneLine, visibleLine } from '../../view/text.js'
+import { cut, escapeMarkdown, html, oneLine, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import {
   lead, milliseconds, note, pending, section, statusBadge, withPlaces
 } from '../../view/components.js'
@@ -28,21 +28,21 @@ export const overview: Part = {
     always: true,
     render: (_, profile, view) => {
       const tiles = resultsOf(view.parts, profile, (part, data) => part.overview?.(data, profile, view))
-        .filter(({ value }) => value !== '')
+        .map(({ title, column, value }) => ({ title: String(title), column, markup: html`${value}` }))
+        .filter(({ markup }) => String(markup) !== '')
       const facts = tiles.filter(({ column }) => column === undefined)
-        .map(({ title, value }) => html`<dt>${String(title)}</dt><dd>!${String(value)}</dd>`)
-      const sections = (name: OverviewTile['column']): string[] => tiles.filter(({ column }) => column === name)
-        .map(({ title, value }) => title === '' ? String(value) : section(String(title), String(value)))
+        .map(({ title, markup }) => html`<dt>${title}</dt><dd>${markup}</dd>`)
+      const sections = (name: OverviewTile['column']): SafeHtml[] => tiles.filter(({ column }) => column === name)
+        .map(({ title, markup }) => title === '' ? markup : section(title, markup))
       const sentences = sentencesOf(view.parts, profile)
       // The line above the panels has the status and the time.
       const isPlain = isSuccess(profile) && profile.status > 0 && endingEvent(profile) === undefined
       const first = isPlain ? sentences.shift() : undefined
-      const mood = isFailure(profile) ? 'bad' : isSuccess(profile) && profile.status > 0 ? 'good' : 'plain'
-      return lead(first ?? outcomeSentence(profile), mood, view.editor) +
-        html`!${sentences.map((text) => html`<p>!${withPlaces(text, view.editor)}</p>`)}` +
-        html`<div class="overview"><div>!${sections('main')}</div>` +
-        html`<div><dl class="facts-list">!${facts}</dl>!${sections('side')}</div></div>` +
-        html`!${view.differences ?? ''}!${relatedRequests(profile, view)}`
+      return html`${lead(first ?? outcomeSentence(profile), moodOf(profile), view.editor)}\
+${sentences.map((text) => html`<p>${withPlaces(text, view.editor)}</p>`)}\
+<div class="overview"><div>${sections('main')}</div>\
+<div><dl class="facts-list">${facts}</dl>${sections('side')}</div></div>\
+${view.differences}${relatedRequests(profile, view)}`
     }
   },
   overview: (_, profile, { parts }) => [
@@ -52,21 +52,27 @@ export const overview: Part = {
     [{ order: 0, title: 'What happened', blocks: [escapeMarkdown(outcomeSentence(profile))] }]
 }
 
+function moodOf (profile: Profile): 'good' | 'bad' | 'plain' {
+  if (isFailure(profile)) return 'bad'
+  return isSuccess(profile) && profile.status > 0 ? 'good' : 'plain'
+}
+
 /** What happened to a request, in sentences that state recorded facts only. */
 export function outcomeSentence (profile: Profile): string {
   const { method, status, exceptions, duration } = profile
   if (status === 0) return `The response had not ended after ${milliseconds(duration)}.`
   const closer = { 499: 'client', 444: 'server' }[status]
   if (closer !== undefined) {
-    const [own] = exceptions.filter(({ code }) => code?.startsWith('HINDSIGHT_') !== true)
-    const why = own === undefined ? '.' : `${status === 444 ? '' : '. An error was recorded'}: ${errorText(own)}`
-    return `The ${closer} closed the connection after ${milliseconds(duration)}, before the response${why}`
+    const closed = `The ${closer} closed the connection after ${milliseconds(duration)}, before the response`
+    const error = exceptions.find(({ code }) => code?.startsWith('HINDSIGHT_') !== true)
+    if (error === undefined) return `${closed}.`
+    return status === 444 ? `${closed}: ${errorText(error)}` : `${closed}. An error was recorded: ${errorText(error)}`
   }
   const { summary } = dataOf(profile, 'exceptions')
   const ended = endingEvent(profile)
-  const by = typeof summary === 'string'
-    ? ` ${visibleLine(cut(summary, MAX_SUMMARY))}`
-    : ended?.outcome === 'raised' ? ` The ${endingName(ended)} raised an error.` : senderOf(profile, ended)
+  let by = senderOf(profile, ended)
+  if (typeof summary === 'string') by = ` ${visibleLine(cut(summary, MAX_SUMMARY))}`
+  else if (ended?.outcome === 'raised') by = ` The ${endingName(ended)} raised an error.`
   const last = exceptions.at(-1)
   const cause = mainCause(profile)
   const outcome = `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${milliseconds(duration)}`
@@ -79,9 +85,8 @@ export function outcomeSentence (profile: Profile): string {
   if (last.code === REPEATED) return `${outcome}.${repeated}${by}`
   if (status >= 400) return errors + by + repeated
   // The error came after the response, or the application has handled it.
-  return (typeof summary === 'string'
-    ? `${outcome}.${by.slice(0, -1)}: ${errors}`
-    : `${outcome}, and an error was recorded: ${errors}${by}`) + repeated
+  if (typeof summary === 'string') return `${outcome}.${by.slice(0, -1)}: ${errors}${repeated}`
+  return `${outcome}, and an error was recorded: ${errors}${by}${repeated}`
 }
 
 /** The hook that answered, and the line that sent a status of 400 or more. */
@@ -99,17 +104,21 @@ function repeatedResponse (profile: Profile): string {
   if (repeated === undefined) return ''
   const { sentBy, bodyNote = '' } = dataOf(profile, 'response')
   const frame = firstOwnFrame([repeated])
-  const files = listOf(repeated.frames).map(({ file }) => String(file).replace(/^.*[\\/]fastify[\\/]lib[\\/]/, ''))
-  const sender = files[files.lastIndexOf('reply.js') + 1]
-  const returned = sender === 'wrap-thenable.js'
-    ? 'what an async function returned'
-    : sender === 'handle-request.js' ? 'what the handler returned or threw' : 'the second one'
-  const second = frame === undefined ? returned : `that of ${placeOf(frame)}`
+  const second = frame === undefined ? returnedBy(repeated) : `that of ${placeOf(frame)}`
   const [, why] = /^not sent: (.* returned undefined)$/.exec(String(bodyNote)) ?? []
-  const sent = typeof sentBy === 'string' ? `the response of ${shortFile(lineOf(sentBy))}` : why
-  return sent === undefined
-    ? ` Of two responses, the client did not receive ${second}.`
-    : ` The client received ${sent === why ? `an empty response, as ${why}` : sent}, and not ${second}.`
+  if (typeof sentBy === 'string') {
+    return ` The client received the response of ${shortFile(lineOf(sentBy))}, and not ${second}.`
+  }
+  if (why === undefined) return ` Of two responses, the client did not receive ${second}.`
+  return ` The client received an empty response, as ${why}, and not ${second}.`
+}
+
+/** What sent the second response, by the function of Fastify that called `reply.send`. */
+function returnedBy ({ frames }: FlattenedException): string {
+  const files = listOf(frames).map(({ file }) => String(file).replace(/^.*[\\/]fastify[\\/]lib[\\/]/, ''))
+  const sender = files[files.lastIndexOf('reply.js') + 1]
+  if (sender === 'wrap-thenable.js') return 'what an async function returned'
+  return sender === 'handle-request.js' ? 'what the handler returned or threw' : 'the second one'
 }
 
 /** The event that raised an error, or else the one that answered. */
@@ -134,36 +143,37 @@ function errorText (exception: FlattenedException): string {
 }
 
 // A handler waits for its outgoing calls: the slowest one is shown, too.
-function slowestPart (parts: readonly Part[], profile: Profile): string {
+function slowestPart (parts: readonly Part[], profile: Profile): HtmlValue {
   const timeOf = ({ start, duration }: Span): number => Math.min(duration ?? Infinity, profile.duration - start)
   const spans = timelineOf(parts, profile)
     .filter((span) => span.ofHindsight !== true && span.duration !== 0 && timeOf(span) >= profile.duration * MIN_SHARE)
     .sort((a, b) => timeOf(b) - timeOf(a) || a.start - b.start)
   const [slowest] = spans
-  if (slowest === undefined) return ''
+  if (slowest === undefined) return null
   const within = spans.filter(({ step }) => step === undefined)
   const shown = [slowest, ...slowest.step === 'handler' ? within.slice(0, 1) : []]
-  return shown.map(({ name, duration, link }) => html`<div><a href="${link}">` +
-    html`${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>!${pending(duration)}</strong></div>`).join('')
+  return shown.map(({ name, duration, link }) => html`<div><a href="${link}">\
+${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>${pending(duration)}</strong></div>`)
 }
 
 /** The requests that caused this one, or were caused by it. */
-function relatedRequests ({ token, parent, followOf, replayOf }: Profile, { base = '', ...view }: PanelView): string {
+function relatedRequests (profile: Profile, { base = '', ...view }: PanelView): HtmlValue {
+  const { token, parent, followOf, replayOf } = profile
   const { children = [] } = view
-  const list = (summaries: readonly ProfileSummary[]): string =>
-    html`<ul class="relatives">!${summaries.map(({ token, status, method, url, duration }) =>
-      html`<li><a href="${base}/${token}">${token}</a> !${statusBadge(status)} ` +
-      html`${method} <span class="url">${visibleLine(url)}</span> ${milliseconds(duration)}</li>`)}</ul>`
+  const list = (summaries: readonly ProfileSummary[]): SafeHtml =>
+    html`<ul class="relatives">${summaries.map(({ token, status, method, url, duration }) =>
+      html`<li><a href="${base}/${token}">${token}</a> ${statusBadge(status)} \
+${method} <span class="url">${visibleLine(url)}</span> ${milliseconds(duration)}</li>`)}</ul>`
   const follows = children.filter(isFollow)
   const subRequests = children.filter((child) => !isFollow(child))
   return [
     parent !== undefined && section(followOf === undefined ? 'Parent request' : 'Redirected from',
       view.parent == null ? note(`Profile ${parent} is not stored any more.`) : list([view.parent])),
     replayOf !== undefined && section('Replay',
-      html`<p>This request replays <a href="${base}/${replayOf}">${replayOf}</a>: ` +
-      html`<a href="${base}/${replayOf}/compare/${token}">differences</a></p>`),
+      html`<p>This request replays <a href="${base}/${replayOf}">${replayOf}</a>: \
+<a href="${base}/${replayOf}/compare/${token}">differences</a></p>`),
     follows.length > 0 && section('Redirected to', list(follows)),
     subRequests.length > 0 && section('Sub-requests',
-      list(subRequests) + html`<p><a href="${base}/search?parent=${token}">All requests of this parent</a></p>`)
-  ].filter((part) => part !== false).join('')
+      [list(subRequests), html`<p><a href="${base}/search?parent=${token}">All requests of this parent</a></p>`])
+  ]
 }

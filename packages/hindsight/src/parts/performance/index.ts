@@ -2,7 +2,7 @@ import { shortFile } from '../../errors/stack-frame.js'
 import { hookTitle } from '../../lifecycle/events.js'
 import type { Recording } from '../../recording/recording.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
-import { html } from '../../view/text.js'
+import { html, type HtmlValue } from '../../view/text.js'
 import { milliseconds, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import type { Profile } from '../../store/profile.js'
@@ -180,7 +180,7 @@ function longestBlock (data: Data): TimeBudget['blocks'][number] | undefined {
 }
 
 /** The shares of the time as one bar; the sentence has the same as text. */
-function budgetBar ({ budget }: Data): string {
+function budgetBar ({ budget }: Data): HtmlValue {
   const { work = [], javascript = 0, sending = 0, waiting = 0 } = (budget ?? {}) as Partial<TimeBudget>
   const shares = [
     ...work.map(({ one, many, duration }) => ({ name: many, time: duration, color: one })),
@@ -195,17 +195,17 @@ function budgetBar ({ budget }: Data): string {
     start += time
     return html`<rect class="bar-${color}" x="${share(start - time)}" width="${share(time)}" height="100%"/>`
   })
-  const names = shares.map(({ name, color, time }) => html`<span><svg class="bar-${color}" viewBox="0 0 10 10">` +
-    html`<rect width="10" height="10"/></svg> ${name} ${milliseconds(time)}</span>`)
-  if (shares.length < 2) return ''
-  return html`<svg class="budget" aria-hidden="true">!${bars}</svg><div class="legend">!${names}</div>`
+  const names = shares.map(({ name, color, time }) => html`<span><svg class="bar-${color}" viewBox="0 0 10 10">\
+<rect width="10" height="10"/></svg> ${name} ${milliseconds(time)}</span>`)
+  if (shares.length < 2) return null
+  return html`<svg class="budget" aria-hidden="true">${bars}</svg><div class="legend">${names}</div>`
 }
 
 /** The sentence without its command, which the timeline shows. */
-function blockTile (data: Data, profile: Profile, editor: EditorLink | null): string {
+function blockTile (data: Data, profile: Profile, editor: EditorLink | null): HtmlValue {
   const [sentence = '', command] = blockSentence(data, profile)?.split(' For the line of code') ?? []
   const link = html` <a href="${addressOf('timeline')}">Record a CPU profile</a>`
-  return withPlaces(sentence, editor) + (command === undefined ? '' : link)
+  return [withPlaces(sentence, editor), command !== undefined && link]
 }
 
 /** Why and where the event loop was blocked. */

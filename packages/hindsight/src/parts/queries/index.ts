@@ -37,22 +37,22 @@ export const queries: Part<Data> = {
   },
   timeline: ({ queries }, profile) => recorded(queries).map((query, i) => entryOf(query, i, profile)),
   overview (data, profile, { editor }) {
-    const [first] = findingsOf(data)
-    const warning = first === undefined ? '' : html`<div>!${findingText(first, recorded(data.queries), editor)}</div>`
+    if (numberOf(data.count) === null) return []
+    const [finding] = findingsOf(data)
     const failed = recorded(data.queries).find(({ error }) => error !== undefined)
-    const failure = failed === undefined
-      ? ''
-      : html`<div class="failure"><code>${oneLine(failed.statement, MAX_NAME)}</code> ${failed.error?.message}</div>`
-    const link = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>!${failure}!${warning}`
-    return [{ order: 25, title: 'Queries', value: numberOf(data.count) === null ? '' : link }]
+    const failure = failed !== undefined &&
+      html`<div class="failure"><code>${oneLine(failed.statement, MAX_NAME)}</code> ${failed.error?.message}</div>`
+    const value = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>${failure}\
+${finding && html`<div>${findingText(finding, recorded(data.queries), editor)}</div>`}`
+    return [{ order: 25, title: 'Queries', value }]
   },
   toolbar (data) {
     const [count, failed] = [numberOf(data.count) ?? 0, numberOf(data.failed) ?? 0]
     return {
       order: 50,
-      className: `queries ${failed > 0 ? 'bad' : findingsOf(data).length > 0 ? 'warn' : ''}`,
+      className: `queries ${moodOf(data)}`,
       title: 'Queries',
-      head: count === 0 ? '' : html`${count} <span class="label">${wordFor(count, 'query', 'queries')}</span>`,
+      head: count > 0 && html`${count} <span class="label">${wordFor(count, 'query', 'queries')}</span>`,
       facts: { Queries: count, Time: milliseconds(data.duration), Failed: failed },
       values: { queries: { count, failed, duration: data.duration ?? 0 } }
     }
@@ -131,6 +131,11 @@ function completed (data: Data, late: Data): Data {
   }
 }
 
+function moodOf (data: Data): string {
+  if (Number(data.failed) > 0) return 'bad'
+  return findingsOf(data).length > 0 ? 'warn' : ''
+}
+
 function recorded (queries: unknown): RecordedQuery[] {
   return listOf(queries) as unknown as RecordedQuery[]
 }
@@ -181,9 +186,9 @@ function oneLine (statement: string, limit = MAX_STATEMENT): string {
 }
 
 function resultText ({ duration, rows, error }: RecordedQuery): string {
-  const result = error !== undefined ? `failed: ${error.message}` : rows === null ? '' : counted(rows, 'row')
   const time = duration === null ? 'not ended' : milliseconds(duration)
-  return result === '' ? time : `${result}, ${time}`
+  if (error !== undefined) return `failed: ${error.message}, ${time}`
+  return rows === null ? time : `${counted(rows, 'row')}, ${time}`
 }
 
 /** Queries of one shape, with their rows; a single one with its values. */

@@ -1,6 +1,6 @@
 import { milliseconds, note, pairs, pending, place, section, table, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { counted, html, wordFor } from '../../view/text.js'
+import { counted, html, wordFor, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { PanelView } from '../part.js'
 import { lineOf } from '../read.js'
 import type { QueryGroup } from './groups.js'
@@ -17,56 +17,62 @@ interface Shown {
   count: number
 }
 
-export function panelOf ({ queries: all, groups, findings, count }: Shown, token: string, view: PanelView): string {
+export function panelOf ({ queries: all, groups, findings, count }: Shown, token: string, view: PanelView): HtmlValue {
   const { editor } = view
   if (all.length === 0) return note('No query was sent.')
   const more = count - all.length
-  const failed = all.flatMap(({ error, shape }, i) => error === undefined
-    ? []
-    : [{ text: `\`${shortShape(shape)}\` failed: ${error.message}`, queries: [i] }])
-  const items = [...failed, ...findings].map((finding) => html`<li>!${findingText(finding, all, editor)} ` +
-    html`<a href="#query-${Number(finding.queries[0]) + 1}">Show</a></li>`)
-  return (items.length === 0 ? '' : html`<ul class="findings">!${items}</ul>`) +
-    section('By statement', table('Queries by statement', ['Statement', ['Count'], ['Different'], ['Time']],
-      groups.map((group) => groupRow(group, editor)), 'rows')) +
-    section('In order of time', planForm(token, view,
-      table('Queries in order of time', ['Statement', ['Rows'], ['Start'], ['Duration']],
-        all.map((query, i) => queryRow(query, i, editor, planButton(query, i, view))), 'rows')) +
-      (more > 0 ? note(`${counted(more, 'more was', 'more were')} only counted.`) : ''))
+  const failed: Array<Pick<Finding, 'text' | 'queries'>> = []
+  for (const [i, { error, shape }] of all.entries()) {
+    if (error !== undefined) failed.push({ text: `\`${shortShape(shape)}\` failed: ${error.message}`, queries: [i] })
+  }
+  const items = [...failed, ...findings].map((finding) => html`<li>${findingText(finding, all, editor)} \
+<a href="#query-${Number(finding.queries[0]) + 1}">Show</a></li>`)
+  const byStatement = table('Queries by statement', ['Statement', ['Count'], ['Different'], ['Time']],
+    groups.map((group) => groupRow(group, editor)), 'rows')
+  const inOrder = table('Queries in order of time', ['Statement', ['Rows'], ['Start'], ['Duration']],
+    all.map((query, i) => queryRow(query, i, editor, planButton(query, i, view))), 'rows')
+  return [
+    items.length > 0 && html`<ul class="findings">${items}</ul>`,
+    section('By statement', byStatement),
+    section('In order of time', [
+      planForm(token, view, inOrder),
+      more > 0 && note(`${counted(more, 'more was', 'more were')} only counted.`)
+    ])
+  ]
 }
 
 /** The sentence of a finding; the shape of its queries is code. */
 export function findingText (
   finding: Pick<Finding, 'text' | 'queries'>, all: readonly RecordedQuery[], editor: EditorLink | null
-): string {
+): HtmlValue {
   const { text, queries: [first = 0] } = finding
   const shape = shortShape(all[first]?.shape ?? '')
   const [before = '', ...after] = text.split(`\`${shape}\``)
   if (after.length === 0) return withPlaces(text, editor)
-  return html`${before}<code>${shape}</code>!${withPlaces(after.join(''), editor)}`
+  return html`${before}<code>${shape}</code>${withPlaces(after.join(''), editor)}`
 }
 
-function groupRow (group: QueryGroup, editor: EditorLink | null): string {
+function groupRow (group: QueryGroup, editor: EditorLink | null): SafeHtml {
   const { system, shape, count, distinct, duration, sources, kind } = group
-  const mark = kind === null ? '' : html` <span class="count warn">${kind}</span>`
-  return html`<tr!${kind === null ? '' : ' class="has-warning"'}>
-<td class="text"><code class="sql">!${highlighted({ system, statement: shape })}</code>!${mark}` +
-    html`<div class="places">!${sources.map((source) => html`<div>!${place(lineOf(source), editor)}</div>`)}</div></td>
+  const mark = kind !== null && html` <span class="count warn">${kind}</span>`
+  return html`<tr${kind !== null && html` class="has-warning"`}>
+<td class="text"><code class="sql">${highlighted({ system, statement: shape })}</code>${mark}\
+<div class="places">${sources.map((source) => html`<div>${place(lineOf(source), editor)}</div>`)}</div></td>
 <td class="number" data-unit="${wordFor(count, 'time')}">${count}</td>
 <td class="number" data-unit="different">${distinct}</td><td class="number">${milliseconds(duration)}</td></tr>`
 }
 
-function queryRow (query: RecordedQuery, i: number, editor: EditorLink | null, button: string): string {
+function queryRow (query: RecordedQuery, i: number, editor: EditorLink | null, button: HtmlValue): SafeHtml {
   const { start, duration, wait = 0, rows, source, error } = query
   const { message, ...facts } = error ?? {}
-  const from = source === null ? '' : place(lineOf(source), editor)
+  const from = source !== null && place(lineOf(source), editor)
   const isFailed = error !== undefined
-  const failure = isFailed ? html`<div class="failure">${message}</div>!${pairs('Error', facts, '')}` : ''
-  const waited = wait < 1 ? '' : html`<div class="note">waited ${milliseconds(wait)} for a connection</div>`
-  return html`<tr id="query-${i + 1}"!${isFailed ? ' class="has-problem"' : ''}>
-<td class="text"><code class="sql" data-copy="Copy">!${highlighted(query, error?.position)}</code>` +
-    html`<div class="places">!${from} !${button}</div>!${waited}!${failure}</td>
-<td class="number" data-unit="${wordFor(rows ?? 0, 'row')}">${rows ?? ''}</td>
+  const failure = isFailed && html`<div class="failure">${message}</div>${pairs('Error', facts, '')}`
+  const waited = wait >= 1 && html`<div class="note">waited ${milliseconds(wait)} for a connection</div>`
+  return html`<tr id="query-${i + 1}"${isFailed && html` class="has-problem"`}>
+<td class="text"><code class="sql" data-copy="Copy">${highlighted(query, error?.position)}</code>\
+<div class="places">${from} ${button}</div>${waited}${failure}</td>
+<td class="number" data-unit="${wordFor(rows ?? 0, 'row')}">${rows}</td>
 <td class="number" data-unit="after the start">${milliseconds(start)}</td>
-<td class="number">!${pending(duration)}</td></tr>`
+<td class="number">${pending(duration)}</td></tr>`
 }

@@ -3,7 +3,7 @@ import { messageOf } from '../../errors/thrown-value.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Run } from '../../queries/run.js'
 import { note, postForm, section } from '../../view/components.js'
-import { cut, html } from '../../view/text.js'
+import { cut, html, type HtmlValue } from '../../view/text.js'
 import type { PanelView } from '../part.js'
 import type { RecordedQuery } from './recorded-query.js'
 import { highlighted, runnable } from './statement-text.js'
@@ -207,21 +207,24 @@ function withoutComments (query: Explained): string {
 }
 
 /** The list of queries as a form, of which each button of `planButton` shows a plan. */
-export function planForm (token: string, { base, formToken, debug }: PanelView, list: string): string {
+export function planForm (token: string, { base, formToken, debug }: PanelView, list: HtmlValue): HtmlValue {
   if (base === undefined || formToken === undefined || debug !== true) return list
   return postForm(`${base}/${token}/plan`, formToken, list)
 }
 
 /** The button of the query with a position in the list; none for what is no SELECT. */
-export function planButton ({ system, statement }: Explained, i: number, { formToken, debug }: PanelView): string {
+export function planButton ({ system, statement }: Explained, i: number, { formToken, debug }: PanelView): HtmlValue {
   const isOffered = formToken !== undefined && debug === true && Object.hasOwn(EXPLAIN, system)
-  if (!isOffered || !/^\s*(?:select|with)\b/i.test(statement)) return ''
+  if (!isOffered || !/^\s*(?:select|with)\b/i.test(statement)) return null
   return html`<button type="submit" name="query" value="${i + 1}">Explain plan</button>`
 }
 
-export function planMarkup ({ system, statement }: Explained, { plan, sentence }: Plan): string {
-  return section('Statement', html`<pre class="data sql">!${highlighted({ system, statement })}</pre>`, '', 2) +
-    section('Plan', (plan === null ? '' : html`<pre class="data">${plan}</pre>`) + note(sentence), '', 2)
+export function planMarkup ({ system, statement }: Explained, { plan, sentence }: Plan): HtmlValue {
+  const lines = plan !== null && html`<pre class="data">${plan}</pre>`
+  return [
+    section('Statement', html`<pre class="data sql">${highlighted({ system, statement })}</pre>`, '', 2),
+    section('Plan', [lines, note(sentence)], '', 2)
+  ]
 }
 
 /** Profiles whose queries can be explained: the newest ones of this process. */

@@ -1,4 +1,4 @@
-import { html } from '../../view/text.js'
+import { html, type HtmlValue } from '../../view/text.js'
 import { isSql, KEYWORDS, parameterOf, placeIn, placeOf, tokensOf, type Token } from './tokens.js'
 
 export interface Written { system: string, statement: string, parameters?: unknown }
@@ -51,17 +51,25 @@ function offsetOf ({ system, statement }: Written, position: unknown): number | 
 }
 
 /** The runnable statement as markup: kinds of tokens in colors, and a mark at the `position` of an error. */
-export function highlighted (query: Written, position?: unknown): string {
-  if (!isSql(query.system)) return html`${runnable(query)}`
+export function highlighted (query: Written, position?: unknown): HtmlValue {
+  if (!isSql(query.system)) return runnable(query)
   const at = offsetOf(query, position)
   let offset = 0
-  const markup = shownTokens(query).map(({ kind, text, length, isValue }) => {
+  const markup = shownTokens(query).map((token): HtmlValue => {
+    const { text, length } = token
     const isMarked = at !== undefined && offset <= at && at < offset + length
     offset += length
-    const name = isValue ? 'value' : kind === 'word' && KEYWORDS.has(text.toLowerCase()) ? 'keyword' : kind
-    const isPlain = name === 'space' || name === 'sign' || name === 'word' || name === 'name'
-    const shown = isPlain ? html`${text}` : html`<span class="sql-${name}">${text}</span>`
-    return isMarked ? html`<mark>!${shown}</mark>` : shown
-  }).join('')
-  return at !== undefined && at >= offset ? html`!${markup}<mark> </mark>` : markup
+    const name = colorOf(token)
+    const shown = PLAIN.has(name) ? text : html`<span class="sql-${name}">${text}</span>`
+    return isMarked ? html`<mark>${shown}</mark>` : shown
+  })
+  return [markup, at !== undefined && at >= offset && html`<mark> </mark>`]
+}
+
+/** The kinds of tokens that have no color. */
+const PLAIN: ReadonlySet<string> = new Set(['space', 'sign', 'word', 'name'])
+
+function colorOf ({ kind, text, isValue }: Shown): string {
+  if (isValue) return 'value'
+  return kind === 'word' && KEYWORDS.has(text.toLowerCase()) ? 'keyword' : kind
 }

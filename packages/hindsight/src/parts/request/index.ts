@@ -3,7 +3,7 @@ import { isClientHeader, prefersHtml } from '../../http/requests.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import type { Profile } from '../../store/profile.js'
 import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'
-import { cut, html, visibleJson, visibleLine } from '../../view/text.js'
+import { cut, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import { dataOf, failureOf, isObject, lineOf, splitUrl, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part } from '../part.js'
 import { flattenPaths, type Values } from '../section.js'
@@ -30,8 +30,8 @@ export const request: Part<Data> = {
     group: 'request',
     always: true,
     problem: (_, profile) => failureOf(profile, 'response') !== undefined,
-    render: (data, profile) => html`<div class="messages"><div class="message-part">!${requestPart(data, profile)}</div>
-<div class="message-part">!${responsePart(profile)}</div></div>`
+    render: (data, profile) => html`<div class="messages"><div class="message-part">${requestPart(data, profile)}</div>
+<div class="message-part">${responsePart(profile)}</div></div>`
   },
   overview: (data, profile) => [
     { order: 50, title: 'Request body', column: 'side', value: bodyExcerpt(data) },
@@ -93,9 +93,8 @@ function kindOf ({ headers, injected }: Data): string | undefined {
   if (!isObject(headers)) return undefined
   if (injected === true) return 'injected'
   const { accept, 'sec-fetch-dest': destination } = headers
-  if (typeof destination === 'string') {
-    return destination === 'empty' ? 'fetch' : /^(?:document|i?frame)$/.test(destination) ? 'document' : 'asset'
-  }
+  if (destination === 'empty') return 'fetch'
+  if (typeof destination === 'string') return /^(?:document|i?frame)$/.test(destination) ? 'document' : 'asset'
   const accepted = typeof accept === 'string' ? accept : undefined
   if (/^(?:image\/|text\/css\b|font\/)/.test(accepted ?? '')) return 'asset'
   return prefersHtml(accepted) ? 'document' : 'fetch'
@@ -129,7 +128,7 @@ export const response: Part<Data> = {
   }
 }
 
-function requestPart (data: Data, profile: Profile): string {
+function requestPart (data: Data, profile: Profile): HtmlValue {
   const { httpVersion, query, cookies, headers, attributes, user, rawMessage, sentBody, ...request } = data
   const line = {
     Method: request.method ?? profile.method,
@@ -138,22 +137,24 @@ function requestPart (data: Data, profile: Profile): string {
     ...(httpVersion !== undefined && { 'HTTP version': httpVersion }),
     ...(rawMessage !== undefined && { 'Raw message': rawMessage })
   }
-  return pairsSection('Request', line) +
-    filled('Query parameters', query) +
-    section('Request body', bodyOf(request)) +
-    (sentBody === undefined ? '' : section('Request body as the client sent it', bodyOf({ body: sentBody }))) +
-    filled('Cookies', cookies) +
-    pairsSection('Request headers', headers, 'No headers were recorded.') +
-    filled('Attributes', attributes) +
+  return [
+    pairsSection('Request', line),
+    filled('Query parameters', query),
+    section('Request body', bodyOf(request)),
+    sentBody !== undefined && section('Request body as the client sent it', bodyOf({ body: sentBody })),
+    filled('Cookies', cookies),
+    pairsSection('Request headers', headers, 'No headers were recorded.'),
+    filled('Attributes', attributes),
     filled('User', isObject(user) || user === undefined ? user : { user })
+  ]
 }
 
 /** A table of names and values, unless there are none. */
-function filled (title: string, data: unknown): string {
-  return isObject(data) && Object.keys(data).length > 0 ? pairsSection(title, data) : ''
+function filled (title: string, data: unknown): HtmlValue {
+  return isObject(data) && Object.keys(data).length > 0 && pairsSection(title, data)
 }
 
-function responsePart (profile: Profile): string {
+function responsePart (profile: Profile): HtmlValue {
   const failure = failureOf(profile, 'response')
   if (failure !== undefined) return section('Response', failed('collector', failure))
   const { status = profile.status, headers, contentType, size, sentBy, ...response } = dataOf(profile, 'response')
@@ -163,24 +164,27 @@ function responsePart (profile: Profile): string {
     ...(size !== undefined && { Size: size === null ? 'unknown' : bytes(size) }),
     ...(typeof sentBy === 'string' && { 'Sent by': shortFile(lineOf(sentBy)) })
   }
-  return pairsSection('Response', line) +
-    section('Response body', bodyOf(response)) +
+  return [
+    pairsSection('Response', line),
+    section('Response body', bodyOf(response)),
     pairsSection('Response headers', headers, 'No headers were recorded.')
+  ]
 }
 
-function bodyOf ({ body, bodyNote }: Data): string {
+function bodyOf ({ body, bodyNote }: Data): SafeHtml {
   if (body === undefined || body === null) {
     return note(typeof bodyNote === 'string' ? `The body was ${bodyNote}.` : 'No body was recorded.')
   }
   const isFlat = isObject(body) && Object.values(body).every((value) => typeof value !== 'object' || value === null)
   if (isFlat) return pairs('Body', body, 'An empty object.')
   const markup = json(body)
-  return markup.length <= MAX_OPEN ? markup : fold(`Body, ${bytes(markup.length)} of text`, markup)
+  const { length } = String(markup)
+  return length <= MAX_OPEN ? markup : fold(`Body, ${bytes(length)} of text`, markup)
 }
 
-function bodyExcerpt ({ body: received, sentBody: body = received, bodyNote }: Data): string {
+function bodyExcerpt ({ body: received, sentBody: body = received, bodyNote }: Data): HtmlValue {
   if (typeof bodyNote === 'string') return note(`The body was ${bodyNote}.`)
-  if (body === undefined || body === null || body === '' || body === DIAGNOSTIC_PAGE) return ''
+  if (body === undefined || body === null || body === '' || body === DIAGNOSTIC_PAGE) return null
   const text = typeof body === 'string' ? body : visibleJson(body, 1).replace(/\n */g, ' ')
   return html`<pre class="data">${cut(text, MAX_EXCERPT)}</pre>`
 }
@@ -188,8 +192,8 @@ function bodyExcerpt ({ body: received, sentBody: body = received, bodyNote }: D
 /** The first line of a message, the body that the client sent, and the headers. */
 function messageOf (line: string, { headers, body: received, sentBody: body = received, bodyNote }: Data): string {
   const fields = Object.entries(isObject(headers) ? headers : {}).map(([name, value]) => `${name}: ${String(value)}`)
-  const note = typeof bodyNote === 'string' ? `The body was ${bodyNote}.` : ''
-  const text = body === null || body === undefined ? note : typeof body === 'string' ? body : JSON.stringify(body)
+  let text = typeof body === 'string' ? body : JSON.stringify(body)
+  if (body === null || body === undefined) text = typeof bodyNote === 'string' ? `The body was ${bodyNote}.` : ''
   const lines = [line, ...text === '' ? [] : ['', cut(text, MAX_BODY), ''], ...fields]
   return lines.map((one) => one.split('\n').map((part) => visibleLine(cut(part, MAX_LINE))).join('\n')).join('\n')
 }

@@ -6,7 +6,7 @@ import { routeMatchOf } from '../../routing/route-table.js'
 import { triedRoutes } from '../../routing/no-match.js'
 import type { Profile, ProfiledRoute } from '../../store/profile.js'
 import { note, pairs, pairsSection, place, placeLink, rows, rowsSection, section } from '../../view/components.js'
-import { counted, cut, html, visibleLine } from '../../view/text.js'
+import { counted, cut, html, visibleLine, type HtmlValue } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import { listOf, type Data } from '../read.js'
 import { flattenPaths } from '../section.js'
@@ -24,24 +24,24 @@ export const router: Part<Data> = {
     group: 'request',
     always: true,
     problem: (_, { route, status }) => !route && (status === 404 || status === 405),
-    render: (data, profile, view) => matchedRoute(profile, view) + nearRoutes(data)
+    render: (data, profile, view) => [matchedRoute(profile, view), nearRoutes(data)]
   },
   overview (data, { route }, { editor }) {
     const near = route === null ? nearest(data) : []
     return [
-      { order: 50, title: 'Handler', value: route?.handler === undefined ? '' : place(route.handler, editor) },
+      { order: 50, title: 'Handler', value: route?.handler !== undefined && place(route.handler, editor) },
       {
         order: 8,
         title: 'Similar routes',
         column: 'main',
-        value: near.length === 0 ? '' : rows('Similar routes', { name: 'Route', why: 'Mismatch' }, near)
+        value: near.length > 0 && rows('Similar routes', { name: 'Route', why: 'Mismatch' }, near)
       }
     ]
   },
   toolbar (_, { method, route }, editor) {
     const { name = null, pattern = null, handler = null } = route ?? {}
     const { shown, href } = placeLink(handler ?? '–', editor)
-    const where = href === null ? html`${shown}` : html`<a href="${href}">${shown}</a>`
+    const where = href === null ? shown : html`<a href="${href}">${shown}</a>`
     // A route without a name is named by its methods and pattern.
     const label = visibleLine(name?.replace(/^[A-Z|]+ (?=\/)/, '') ?? 'no route')
     return {
@@ -50,7 +50,7 @@ export const router: Part<Data> = {
       title: 'Route',
       head: html`<span class="label long">${method}</span> <span class="name">${label}</span>`,
       facts: { Route: name ?? 'none', Pattern: pattern ?? '–' },
-      more: html`<div><dt>Handler</dt><dd>!${where}</dd></div>`,
+      more: html`<div><dt>Handler</dt><dd>${where}</dd></div>`,
       values: { route: name, pattern, handler }
     }
   },
@@ -84,22 +84,25 @@ export const router: Part<Data> = {
   ]
 }
 
-function matchedRoute ({ route }: Profile, { editor }: PanelView): string {
+function matchedRoute ({ route }: Profile, { editor }: PanelView): HtmlValue {
   if (!route) return section('Matched route', note('No route matched.'))
   const { params, handler, ...facts } = route
-  const source = typeof handler === 'string' ? html`<p>Handler: !${place(handler, editor)}</p>` : ''
-  return section('Matched route', pairs('Matched route', facts) + source) +
+  const source = typeof handler === 'string' && html`<p>Handler: ${place(handler, editor)}</p>`
+  return [
+    section('Matched route', [pairs('Matched route', facts), source]),
     pairsSection('Path parameters', params, 'The route has no parameters.')
+  ]
 }
 
 function nearest ({ tried }: Data): Data[] {
   return listOf(tried).filter(({ isNear }) => isNear === true).slice(0, MAX_ROUTES)
 }
 
-function nearRoutes ({ tried, more }: Data): string {
-  if (tried === undefined) return ''
-  return rowsSection('Similar routes', ROUTE_COLUMNS, listOf(tried), 'The application has no routes.') +
-    (typeof more === 'number' ? note(`${counted(more, 'more route is', 'more routes are')} less similar.`) : '')
+function nearRoutes ({ tried, more }: Data): HtmlValue {
+  return tried !== undefined && [
+    rowsSection('Similar routes', ROUTE_COLUMNS, listOf(tried), 'The application has no routes.'),
+    typeof more === 'number' && note(`${counted(more, 'more route is', 'more routes are')} less similar.`)
+  ]
 }
 
 /** Records the route of a request, which becomes the `route` of its profile, or why no route matched. */

@@ -1,5 +1,5 @@
 import { entryRow, entryTable, fold, json, note, pairs } from '../../view/components.js'
-import { counted, html } from '../../view/text.js'
+import { counted, type SafeHtml } from '../../view/text.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { addressOf, listOf, numberOf, type Data } from '../read.js'
 
@@ -15,8 +15,10 @@ export const spans: Part<Data> = {
       const rows = all.flatMap((span, i) => isShownHere(span) ? [spanRow(span, i)] : [])
       const others = all.length - rows.length
       const omission = `${counted(others, 'span of an operation is', 'spans of operations are')} shown in other panels.`
-      return (others === 0 ? '' : note(omission)) +
-        (others > 0 && rows.length === 0 ? '' : entryTable('Recorded spans', 'Kind', rows, Number(count) - others))
+      return [
+        others > 0 && note(omission),
+        (others === 0 || rows.length > 0) && entryTable('Recorded spans', 'Kind', rows, Number(count) - others)
+      ]
     }
   },
   timeline: ({ spans }) => listOf(spans).flatMap((span, i) => isShownHere(span) ? [entryOf(span, i)] : []),
@@ -44,9 +46,11 @@ function entryOf ({ name, kind, start, duration, error, spanId, parentId, hook }
   }
 }
 
-function spanRow (span: Data, i: number): string {
+function spanRow (span: Data, i: number): SafeHtml {
   const { name, kind, scope, error, attributes, traceId, spanId, parentId } = span
-  const details = fold('Attributes', pairs('Attributes', attributes, 'It has none.') +
-    json({ tracer: scope, trace: traceId, span: spanId, parent: parentId }))
-  return entryRow(`span-${i + 1}`, String(name), span, html`${String(kind)}`, details, error !== undefined)
+  const details = fold('Attributes', [
+    pairs('Attributes', attributes, 'It has none.'),
+    json({ tracer: scope, trace: traceId, span: spanId, parent: parentId })
+  ])
+  return entryRow(`span-${i + 1}`, String(name), span, String(kind), details, error !== undefined)
 }

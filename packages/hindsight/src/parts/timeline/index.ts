@@ -1,7 +1,9 @@
 import { isFailure, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { milliseconds, note, pending, place, placeLink } from '../../view/components.js'
-import { counted, cut, grouped, html, oneLine, rounded, visibleLine } from '../../view/text.js'
+import {
+  counted, cut, grouped, html, oneLine, rounded, visibleLine, type HtmlValue, type SafeHtml
+} from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
 import { addressOf, dataOf, lineOf, numberOf, queryField, timelineOf, timeOf, type Span } from '../read.js'
@@ -34,9 +36,11 @@ export const timeline: Part = {
     render: (_, profile, view) => {
       const data = dataOf(profile, 'performance')
       const block = blockSentence(data, profile)
-      return budgetOf(data, profile).map((text) => html`<p>${text}</p>`).join('') +
-        (block === undefined ? '' : html`<ul class="findings"><li>${block}</li></ul>`) +
+      return [
+        budgetOf(data, profile).map((text) => html`<p>${text}</p>`),
+        block !== undefined && html`<ul class="findings"><li>${block}</li></ul>`,
         renderTimeline(profile, view)
+      ]
     }
   },
   // A list has little space.
@@ -59,7 +63,7 @@ export const timeline: Part = {
  * The chart of a profile as SVG, since a strict policy forbids inline styles; with `limit` the rows that explain most,
  * otherwise one page of the rows of the kinds that the query chooses.
  */
-function renderTimeline (profile: Profile, view: PanelView, limit?: number): string {
+function renderTimeline (profile: Profile, view: PanelView, limit?: number): SafeHtml {
   const spans = timelineOf(view.parts, profile)
   if (spans.length === 0) return note('Nothing was recorded.')
   const chosen = limit === undefined ? [view.query.kind ?? []].flat().map(String) : []
@@ -72,23 +76,26 @@ function renderTimeline (profile: Profile, view: PanelView, limit?: number): str
     ? all.slice(first, first + PAGE)
     : [...all].sort(byWeight).slice(0, limit))
   const isShown = (row: Row): boolean => shown.has(row) || row.children.some(isShown)
-  const items = (list: readonly Row[]): string => {
+  const items = (list: readonly Row[]): HtmlValue => {
     const visible = list.filter(isShown)
-    return visible.length === 0 ? '' : html`<ol>!${visible.map(item)}</ol>`
+    return visible.length > 0 && html`<ol>${visible.map(item)}</ol>`
   }
-  const item = (row: Row): string => {
+  const item = (row: Row): SafeHtml => {
     const [{ color }] = row.entries as [Span]
-    return html`<li class="bar-${color}">!${rowItem(row, axis, view)}!${items(row.children)}</li>`
+    return html`<li class="bar-${color}">${rowItem(row, axis, view)}${items(row.children)}</li>`
   }
   const late = rows.findIndex(({ entries: [entry] }) => entry !== undefined && axis.isLate(entry.start))
-  const [before, after] = late === -1 ? [rows, []] : [rows.slice(0, late), rows.slice(late)]
-  const chart = html`!${items(before)}!${after.some(isShown) ? html`<h3>After the response</h3>!${items(after)}` : ''}`
+  const before = late === -1 ? rows : rows.slice(0, late)
+  const after = rows.slice(before.length)
+  const chart = [items(before), after.some(isShown) && [html`<h3>After the response</h3>`, items(after)]]
+  const waterfall = html`
+<div class="waterfall">${scale(axis)}${chart}</div>`
+  if (limit === undefined) {
+    return html`${legend(spans, chosen, axis)}${waterfall}${pages(all.length, first, chosen)}`
+  }
   const left = all.length - shown.size
-  const rest = limit === undefined || left <= 0
-    ? pages(all.length, first, chosen)
-    : html`<p class="note"><a href="${addressOf('timeline')}">${counted(left, 'more row')}</a></p>`
-  return html`!${limit === undefined ? legend(spans, chosen, axis) : ''}
-<div class="waterfall">!${scale(axis)}!${chart}</div>!${rest}`
+  const rest = html`<p class="note"><a href="${addressOf('timeline')}">${counted(left, 'more row')}</a></p>`
+  return html`${waterfall}${left > 0 && rest}`
 }
 
 /** Rows of the chosen kinds, in the order of their start; those of other kinds are left out, not what is below them. */
@@ -139,48 +146,49 @@ function axisOf (profile: Profile, spans: readonly Span[]) {
   }
 }
 
-function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): string {
+function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): SafeHtml {
   const [entry] = entries as [Span]
   const { source, failed } = entry
   const code = source == null || entries.some((one) => one.source !== source) ? '' : lineOf(source)
   const time = entries.some(({ duration }) => duration === null) ? null : timeOf(entries)
   const shown = time === 0 ? html`at ${milliseconds(entry.start)}` : pending(time)
-  const count = entries.length > 1 && name === undefined ? html`<b>${entries.length} ×</b> ` : ''
-  const text = oneLine(name ?? (entries.length > 1 ? entry.group ?? entry.name : entry.name))
-  return html`<details><summary class="row!${failed ? ' failed' : ''}"><span class="name"><span>!${count}` +
-    html`${cut(text, MAX_NAME)}</span>!${placeBeside(text, code)}</span>` +
-    html`<svg>!${bars(entries, axis)}</svg><span class="number">!${shown}</span></summary>` +
-    html`<div class="more">!${entries.length > 1 ? members(entries, view) : details(entry, view)}</div></details>`
+  const isMany = entries.length > 1
+  const text = oneLine(name ?? ((isMany && entry.group) || entry.name))
+  return html`<details><summary class="row${failed && ' failed'}"><span class="name"><span>\
+${isMany && name === undefined && html`<b>${entries.length} ×</b> `}${cut(text, MAX_NAME)}</span>\
+${placeBeside(text, code)}</span><svg>${bars(entries, axis)}</svg><span class="number">${shown}</span></summary>\
+<div class="more">${isMany ? members(entries, view) : details(entry, view)}</div></details>`
 }
 
 /** A line of code, unless the text beside it has it. */
-function placeBeside (text: string, code: string): string {
+function placeBeside (text: string, code: string): HtmlValue {
   const { shown } = placeLink(code, null)
-  return text.endsWith(shown) ? '' : html`<small><bdi>${shown}</bdi></small>`
+  return !text.endsWith(shown) && html`<small><bdi>${shown}</bdi></small>`
 }
 
-function details (entry: Span, { editor }: PanelView): string {
+function details (entry: Span, { editor }: PanelView): SafeHtml {
   const { name, start, detail, source, link } = entry
-  return html`at ${milliseconds(start)} ` +
-    (detail === name ? '' : html`<code>${cut(visibleLine(detail), MAX_DETAIL)}</code> `) +
-    (source == null ? '' : html`!${place(lineOf(source), editor)} `) + html`<a href="${link}">Open</a>`
+  return html`at ${milliseconds(start)} \
+${detail !== name && html`<code>${cut(visibleLine(detail), MAX_DETAIL)}</code> `}\
+${source != null && html`${place(lineOf(source), editor)} `}<a href="${link}">Open</a>`
 }
 
-/** The entries of a row, each with its own name where the names differ. */
-function members (entries: readonly Span[], view: PanelView): string {
+/** The entries of a row, each with its name where the names differ. */
+function members (entries: readonly Span[], view: PanelView): SafeHtml {
   const [{ name, source }] = entries as [Span]
   const isSame = entries.every((one) => one.name === name)
-  const where = isSame && source != null ? html`<div>!${place(lineOf(source), view.editor)}</div>` : ''
-  const items = entries.slice(0, MAX_MEMBERS).map((entry) => html`<li><a href="${entry.link}">${isSame
-    ? milliseconds(entry.start)
-    : cut(visibleLine(entry.name), MAX_NAME)}</a> !${pending(entry.duration)} ` +
-    html`!${isSame || entry.source == null ? '' : placeBeside(entry.name, lineOf(entry.source))}</li>`)
+  const where = isSame && source != null && html`<div>${place(lineOf(source), view.editor)}</div>`
+  const items = entries.slice(0, MAX_MEMBERS).map((entry) => {
+    const text = isSame ? milliseconds(entry.start) : cut(visibleLine(entry.name), MAX_NAME)
+    const line = !isSame && entry.source != null && placeBeside(entry.name, lineOf(entry.source))
+    return html`<li><a href="${entry.link}">${text}</a> ${pending(entry.duration)} ${line}</li>`
+  })
   const more = entries.length - items.length
-  return html`!${where}<ul>!${items}</ul>!${more > 0 ? note(`${counted(more, 'more entry', 'more entries')}.`) : ''}`
+  return html`${where}<ul>${items}</ul>${more > 0 && note(`${counted(more, 'more entry', 'more entries')}.`)}`
 }
 
 /** The bars of a row; those that would touch each other are one bar. */
-function bars (entries: readonly Span[], axis: Axis): string {
+function bars (entries: readonly Span[], axis: Axis): SafeHtml[] {
   const shown: Array<{ from: number, to: number, failed: boolean }> = []
   for (const { start, duration, failed } of entries) {
     const from = Math.min(100 - MIN_WIDTH, axis.at(start))
@@ -190,7 +198,7 @@ function bars (entries: readonly Span[], axis: Axis): string {
     else shown.push({ from, to, failed })
   }
   return shown.map(({ from, to, failed }) =>
-    html`<rect!${failed ? ' class="bar-failed"' : ''} x="${percent(from)}" width="${percent(to - from)}"/>`).join('')
+    html`<rect${failed && html` class="bar-failed"`} x="${percent(from)}" width="${percent(to - from)}"/>`)
 }
 
 function percent (share: number): string {
@@ -198,43 +206,48 @@ function percent (share: number): string {
 }
 
 /** Lines at 4 to 8 round times, and one where the response was ready. */
-function scale ({ end, total, ready, position }: Axis): string {
-  const line = (time: number, name: string): string =>
+function scale ({ end, total, ready, position }: Axis): SafeHtml {
+  const line = (time: number, name: string): SafeHtml =>
     html`<line class="${name}" x1="${percent(position(time))}" x2="${percent(position(time))}" y1="20" y2="100%"/>`
   const isLate = position(end) <= MAIN_WIDTH && total > end
   // Narrow charts have each second label, and none beside that of the end.
-  const label = (time: number, text: string, i: number): string => {
+  const label = (time: number, text: string, i: number): SafeHtml => {
     const isMinor = i % 2 === 1 || (isLate && time <= end && position(time) > MAIN_WIDTH - MIN_LABEL)
-    return html`<text!${isMinor ? ' class="minor"' : ''} x="${percent(position(time))}" y="14">${text}</text>`
+    return html`<text${isMinor && html` class="minor"`} x="${percent(position(time))}" y="14">${text}</text>`
   }
   const magnitude = 10 ** Math.floor(Math.log10(end / 8))
   const step = magnitude * ([2, 5].find((factor) => end / (factor * magnitude) < 8) ?? 10)
-  const [unit, size] = end < 1 ? ['µs', 0.001] : end < 1_000 ? ['ms', 1] : ['s', 1_000]
+  const [unit, size] = unitOf(end)
   const textOf = (time: number): string =>
     time === 0 ? '0' : `${rounded(time / size, time / size < 10 ? 1 : 0)} ${unit}`
   const ticks = Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => {
-    return line(i * step, 'tick') + label(i * step, textOf(i * step), i)
+    return [line(i * step, 'tick'), label(i * step, textOf(i * step), i)]
   })
-  return html`<svg class="scale" aria-hidden="true">!${ticks}!${ready === null ? '' : line(ready, 'ready')}` +
-    html`!${isLate ? line(total, 'tick') + label(total, textOf(total), 0) : ''}</svg>`
+  return html`<svg class="scale" aria-hidden="true">${ticks}${ready !== null && line(ready, 'ready')}\
+${isLate && [line(total, 'tick'), label(total, textOf(total), 0)]}</svg>`
+}
+
+/** The unit of the labels, in milliseconds. */
+function unitOf (end: number): [unit: string, size: number] {
+  if (end < 1) return ['µs', 0.001]
+  return end < 1_000 ? ['ms', 1] : ['s', 1_000]
 }
 
 /** The kinds of entries with their colors: links that add or remove a kind among those that are shown. */
-function legend (spans: readonly Span[], chosen: readonly string[], { ready }: Axis): string {
-  const link = (kinds: readonly string[], isCurrent: boolean, content: string): string =>
-    html`<a href="${address(kinds)}"!${isCurrent ? ' aria-current="true"' : ''}>!${content}</a>`
+function legend (spans: readonly Span[], chosen: readonly string[], { ready }: Axis): SafeHtml {
+  const link = (kinds: readonly string[], isCurrent: boolean, content: HtmlValue): SafeHtml =>
+    html`<a href="${address(kinds)}"${isCurrent && html` aria-current="true"`}>${content}</a>`
   const links = [...new Set(spans.map((span) => span.legend))].map((name) => {
     const [{ color }, ...others] = spans.filter((span) => span.legend === name) as [Span]
     const isChosen = chosen.includes(name)
     const kinds = isChosen ? chosen.filter((one) => one !== name) : [...chosen, name]
-    return link(kinds, isChosen, html`<svg class="bar-${color}" viewBox="0 0 10 10" aria-hidden="true">` +
-      html`<rect width="10" height="10"/></svg>${name} <small>${grouped(others.length + 1)}</small>`)
+    return link(kinds, isChosen, html`<svg class="bar-${color}" viewBox="0 0 10 10" aria-hidden="true">\
+<rect width="10" height="10"/></svg>${name} <small>${grouped(others.length + 1)}</small>`)
   })
-  const line = ready === null
-    ? ''
-    : html`<span><svg viewBox="0 0 10 10" aria-hidden="true"><line class="ready" x1="5" x2="5" y2="10"/></svg> ` +
-      html`response ready ${milliseconds(ready)}</span>`
-  return html`<nav class="legend" aria-label="Kinds">!${link([], chosen.length === 0, 'All')}!${links}!${line}</nav>`
+  const line = ready !== null &&
+    html`<span><svg viewBox="0 0 10 10" aria-hidden="true"><line class="ready" x1="5" x2="5" y2="10"/></svg> \
+response ready ${milliseconds(ready)}</span>`
+  return html`<nav class="legend" aria-label="Kinds">${link([], chosen.length === 0, 'All')}${links}${line}</nav>`
 }
 
 function address (kinds: readonly string[], page = 1): string {
@@ -242,12 +255,13 @@ function address (kinds: readonly string[], page = 1): string {
   return addressOf('timeline') + (query.size === 0 ? '' : `&${query}`)
 }
 
-function pages (count: number, first: number, chosen: readonly string[]): string {
+function pages (count: number, first: number, chosen: readonly string[]): HtmlValue {
   if (count === 0) return note('There are no entries of these kinds.')
-  if (count <= PAGE) return ''
-  const links = Array.from({ length: Math.ceil(count / PAGE) }, (_, i) => i * PAGE === first
-    ? html`<strong>${i + 1}</strong> `
-    : html`<a href="${address(chosen, i + 1)}">${i + 1}</a> `)
-  return html`<nav class="pages" aria-label="Pages">Rows ${grouped(first + 1)} to ` +
-    html`${grouped(Math.min(count, first + PAGE))} of ${grouped(count)}. Page !${links}</nav>`
+  if (count <= PAGE) return null
+  const links = Array.from({ length: Math.ceil(count / PAGE) }, (_, i) => {
+    if (i * PAGE === first) return html`<strong>${i + 1}</strong> `
+    return html`<a href="${address(chosen, i + 1)}">${i + 1}</a> `
+  })
+  return html`<nav class="pages" aria-label="Pages">Rows ${grouped(first + 1)} to \
+${grouped(Math.min(count, first + PAGE))} of ${grouped(count)}. Page ${links}</nav>`
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Profile } from '../../store/profile.js'
 import { postForm } from '../../view/components.js'
-import { html } from '../../view/text.js'
+import { html, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import type { Data } from '../read.js'
 import { waitingSentences, type Waiting } from './collector.js'
@@ -24,10 +24,8 @@ export const waiting: Part<Data> = {
     return () => traceWaits(hindsight, false)
   },
   notice: (data, profile) => ({
-    title: `What ${profile.status === 0 ? 'does it wait' : 'did it wait'} for?`,
-    sentences: profile.status === 0 && data.traced === false
-      ? [...sentences(data, profile), TRACE]
-      : sentences(data, profile)
+    title: profile.status === 0 ? 'What does it wait for?' : 'What did it wait for?',
+    sentences: [...sentences(data, profile), ...profile.status === 0 && data.traced === false ? [TRACE] : []]
   }),
   markdown: (data, profile) => {
     const text = sentences(data, profile).join('\n')
@@ -41,7 +39,7 @@ function sentences (data: Data, { duration }: Profile): string[] {
 }
 
 /** The form that begins or ends to trace what later requests wait for. */
-export function traceForm ({ base = '', formToken = '' }: Pick<PanelView, 'base' | 'formToken'>): string {
+export function traceForm ({ base = '', formToken = '' }: Pick<PanelView, 'base' | 'formToken'>): SafeHtml {
   const [value, text, effect] = isTracing()
     ? ['0', 'Stop tracing', 'Timers and promises of new requests are traced.']
     : ['1', 'Trace new requests', 'Records the timers and promises that new requests wait for, in about 0.2 ms each.']

@@ -1,4 +1,4 @@
-import { counted, html } from '../../view/text.js'
+import { counted, html, type SafeHtml } from '../../view/text.js'
 import { note, section, table } from '../../view/components.js'
 import type { Part } from '../part.js'
 import { addressOf, listOf, type Data } from '../read.js'
@@ -10,9 +10,13 @@ export const wire: Part<Data> = {
     label: 'Changed values',
     group: 'request',
     count: (data) => changesOf(data).length,
-    render: (data) => tableOf('The handler did not receive what the client sent', changesOf(data, false)) +
-      tableOf('The client did not receive what the handler returned', changesOf(data, true)) ||
-      note('No value was changed.')
+    render (data) {
+      if (changesOf(data).length === 0) return note('No value was changed.')
+      return [
+        tableOf('The handler did not receive what the client sent', changesOf(data, false)),
+        tableOf('The client did not receive what the handler returned', changesOf(data, true))
+      ]
+    }
   },
   overview (data) {
     const [first, ...others] = changesOf(data)
@@ -32,8 +36,8 @@ function changesOf ({ changes }: Data, ofResponse?: boolean): Array<Record<'text
     .map(({ text, schema = '' }) => ({ text: String(text), schema: String(schema) }))
 }
 
-function tableOf (title: string, changes: ReturnType<typeof changesOf>): string {
+function tableOf (title: string, changes: ReturnType<typeof changesOf>): SafeHtml | false {
   const rows = changes.map(({ text, schema }) =>
     html`<tr><td class="text">${text}</td><td class="text">${schema}</td></tr>`)
-  return rows.length === 0 ? '' : section(title, table(title, ['Change', 'Schema'], rows, 'rows'))
+  return rows.length > 0 && section(title, table(title, ['Change', 'Schema'], rows, 'rows'))
 }

@@ -1,7 +1,7 @@
-import { cut, html, visibleLine } from '../../view/text.js'
+import { cut, html, visibleLine, type SafeHtml } from '../../view/text.js'
 import { age, milliseconds, note, pathOf, statusBadge, table } from '../../view/components.js'
 import { byOrder, listOf, resultsOf, splitUrl } from '../../parts/read.js'
-import { parts as ownParts } from '../../parts/index.js'
+import { parts as internalParts } from '../../parts/index.js'
 import type { DifferenceGroup, Part, PartTime } from '../../parts/part.js'
 import { Section, type Values } from '../../parts/section.js'
 import { isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
@@ -40,7 +40,7 @@ export const NO_DIFFERENCE =
  * no route matched, with that of the same path.
  */
 export async function lastSuccess (
-  source: ProfileSource, profile: Profile, parts: readonly Part[] = ownParts
+  source: ProfileSource, profile: Profile, parts: readonly Part[] = internalParts
 ): Promise<LastSuccess | null> {
   const [summary] = await olderSuccesses(source, profile)
   // The store may have evicted it since the search.
@@ -52,7 +52,7 @@ export async function lastSuccess (
 
 /** Compares a success that is slow for its route with the newest fast one before it; null for any other profile. */
 async function lastFast (
-  source: ProfileSource, profile: Profile, parts: readonly Part[] = ownParts
+  source: ProfileSource, profile: Profile, parts: readonly Part[] = internalParts
 ): Promise<LastSuccess | null> {
   const { duration, route, token } = profile
   if (route === null || duration < SLOW.milliseconds) return null
@@ -119,18 +119,18 @@ export async function successOf (
 }
 
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
-export function renderDifferences (found: LastSuccess | null, base: string, isReplayable = true): string {
+export function renderDifferences (found: LastSuccess | null, base: string, isReplayable = true): SafeHtml {
   if (found === null) return note('No success of the same route is stored before this request.')
   const { token, summary, title, why, differences } = found
-  const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>` +
-    html`<td class="text" data-label="Before">${before}</td><td class="text" data-label="Now">${now}</td></tr>`)
+  const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>\
+<td class="text" data-label="Before">${before}</td><td class="text" data-label="Now">${now}</td></tr>`)
   const list = rows.length === 0 ? note(NO_DIFFERENCE) : table(title, ['What', 'Before', 'Now'], rows, 'sides')
   const { status, method, url, time } = summary
-  return html`<section class="differences"><h2>${title}</h2><p class="facts">` +
-    html`<a href="${base}/${summary.token}">${summary.token}</a> !${statusBadge(status)} ${method} ` +
-    html`${shown(pathOf(url))}, !${age(time)}</p>!${why === undefined ? '' : html`<p>${why}</p>`}!${list}` +
-    html`<p class="pages"><a href="${base}/${summary.token}/compare/${token}">All differences</a>` +
-    html`!${isReplayable ? html` <a href="${base}/${token}/replay">Replay…</a>` : ''}</p></section>`
+  return html`<section class="differences"><h2>${title}</h2><p class="facts">\
+<a href="${base}/${summary.token}">${summary.token}</a> ${statusBadge(status)} ${method} \
+${shown(pathOf(url))}, ${age(time)}</p>${why !== undefined && html`<p>${why}</p>`}${list}\
+<p class="pages"><a href="${base}/${summary.token}/compare/${token}">All differences</a>\
+${isReplayable && html` <a href="${base}/${token}/replay">Replay…</a>`}</p></section>`
 }
 
 function shown (text: string): string {
@@ -171,8 +171,10 @@ function differencesOf (
     .filter(({ what }) => isOfClient?.(what, failure) !== true || isNamed(what, null))
     .map(({ what, kind, a, b }) => {
       const isMissing = kind === 'only-a'
-      const usual = isMissing && absent === undefined ? 1 : kind === 'changed' && typeof a !== typeof b ? 2 : 3
-      const order = isNamed(what, b) ? 0 : isMissing && absent !== undefined ? NOT_SENT : usual
+      let order = 3
+      if (isNamed(what, b)) order = 0
+      else if (isMissing) order = absent === undefined ? 1 : NOT_SENT
+      else if (kind === 'changed' && typeof a !== typeof b) order = 2
       const before = kind === 'only-b' ? absent ?? ABSENT : textIn(a)
       const now = isMissing ? absent ?? ABSENT : textIn(b)
       return { order, what, before, now }

@@ -1,4 +1,4 @@
-import { counted, html, visibleLine } from '../../view/text.js'
+import { counted, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { Compared, Comparison } from '../compare/compare.js'
 import type { Difference } from '../../parts/section.js'
 import { bytes, fold, lead, milliseconds, moment, note, section, statusBadge, table } from '../../view/components.js'
@@ -8,7 +8,7 @@ const MAX_VALUE = 4_000
 const MAX_ROWS = 200
 
 /** The page of two profiles: the differences by section, then the volatile values that differ. */
-export function comparePage (comparison: Comparison, options: PageOptions): string {
+export function comparePage (comparison: Comparison, options: PageOptions): SafeHtml {
   const { a, b, differences, equal, sections } = comparison
   const differing = sections.filter((one) => one.differences.length > 0)
   const volatile = sections.flatMap((one) =>
@@ -18,39 +18,39 @@ export function comparePage (comparison: Comparison, options: PageOptions): stri
   const volatileFold = fold(`Times, ids, nonces and tokens (${volatile.length})`, volatileTable)
   return layout(options, `${a.token} and ${b.token}`, html`<main id="content" class="compare">
 <h1>Comparison</h1>
-<div class="compared">!${card('A', a, options)}!${card('B', b, options)}</div>
-!${lead(verdict, differences === 0 ? 'good' : 'plain')}
-!${differing.map(({ name, label, differences, equal }) => section(
+<div class="compared">${card('A', a, options)}${card('B', b, options)}</div>
+${lead(verdict, differences === 0 ? 'good' : 'plain')}
+${differing.map(({ name, label, differences, equal }) => section(
   label,
-  sidesTable(label, differences) + (equal === 0 ? '' : note(`${counted(equal, 'more is', 'more are')} equal.`)),
+  [sidesTable(label, differences), equal > 0 && note(`${counted(equal, 'more is', 'more are')} equal.`)],
   `of-${name.replace(/[^\w-]/g, '-')}`, 2))}
-!${volatile.length === 0 ? '' : section('Ignored (volatile)', volatileFold, '', 2)}
+${volatile.length > 0 && section('Ignored (volatile)', volatileFold, '', 2)}
 <p class="pages"><a href="${options.base}/${b.token}/compare/${a.token}">Swap A and B</a>
 <a href="${options.base}/${a.token}/compare/${b.token}.json">JSON</a></p>
 </main>`)
 }
 
-function card (letter: string, compared: Compared, { base }: PageOptions): string {
+function card (letter: string, compared: Compared, { base }: PageOptions): SafeHtml {
   const { token, time, method, url, status, duration, route, exception } = compared
-  return html`<section class="card" aria-label="Profile ${letter}"><p><strong>${letter}</strong> ` +
-    html`<a href="${base}/${token}">${token}</a> !${statusBadge(status)} !${moment(time)}</p>
+  return html`<section class="card" aria-label="Profile ${letter}"><p><strong>${letter}</strong> \
+<a href="${base}/${token}">${token}</a> ${statusBadge(status)} ${moment(time)}</p>
 <p class="url">${method} ${visibleLine(url)}</p>
-<p class="facts">route ${route ?? 'none'}, ${milliseconds(duration)}</p>` +
-    html`!${exception === null ? '' : html`<p class="exception-line">${visibleLine(exception)}</p>`}</section>`
+<p class="facts">route ${route ?? 'none'}, ${milliseconds(duration)}</p>\
+${exception !== null && html`<p class="exception-line">${visibleLine(exception)}</p>`}</section>`
 }
 
-function sidesTable (label: string, differences: readonly Difference[]): string {
+function sidesTable (label: string, differences: readonly Difference[]): HtmlValue {
   const shown = differences.slice(0, MAX_ROWS)
   const rows = shown.map((one) => html`<tr><th scope="row">${visibleLine(one.what)}</th>
-<td class="text" data-label="A">!${side(one, 'a')}</td><td class="text" data-label="B">!${side(one, 'b')}</td></tr>`)
+<td class="text" data-label="A">${side(one, 'a')}</td><td class="text" data-label="B">${side(one, 'b')}</td></tr>`)
   const left = differences.length - shown.length
-  return table(label, ['Name', 'A', 'B'], rows, 'sides') + (left === 0 ? '' : note(`${left} more are in the JSON.`))
+  return [table(label, ['Name', 'A', 'B'], rows, 'sides'), left > 0 && note(`${left} more are in the JSON.`)]
 }
 
-function side (difference: Difference, which: 'a' | 'b'): string {
+function side (difference: Difference, which: 'a' | 'b'): HtmlValue {
   if (difference.kind === (which === 'a' ? 'only-b' : 'only-a')) return html`<span class="none">absent</span>`
   const value = difference[which]
   const text = typeof value === 'string' ? value : JSON.stringify(value, null, 1)
   if (text === '') return html`<span class="none">empty</span>`
-  return text.length <= MAX_VALUE ? html`${text}` : html`${text.slice(0, MAX_VALUE)}… (${bytes(text.length)} in all)`
+  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}… (${bytes(text.length)} in all)`
 }

@@ -3,7 +3,7 @@ import * as exceptions from '../../error-page/exceptions.js'
 import { parts } from '../../parts/index.js'
 import { readAsset } from '../../view/asset.js'
 import { statusClass } from '../../view/components.js'
-import { html, htmlPage, visibleLine } from '../../view/text.js'
+import { html, htmlPage, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 
 /** A file whose name contains a hash of its content, so that browsers may cache it forever. */
 interface Asset {
@@ -78,7 +78,7 @@ export function pagePolicy (nonce: PageOptions['nonce']): string {
 }
 
 /** The page of an error, such as an unknown token, with one sentence. */
-export function noticePage (options: PageOptions, title: string, sentence: string): string {
+export function noticePage (options: PageOptions, title: string, sentence: string): SafeHtml {
   return layout(options, title, html`<main id="content"><h1>${title}</h1><p class="lead">${sentence}</p>
 <p>The newest profiles are in the <a href="${options.base}/">list</a>. Old ones are removed, unless pinned.</p>
 </main>`)
@@ -94,9 +94,9 @@ const SHORTCUTS = {
 }
 
 // Hidden until the script has run; it can be switched off (WCAG 2.1.4).
-function shortcuts (): string {
+function shortcuts (): SafeHtml {
   return html`<dialog class="shortcuts" aria-labelledby="shortcuts"><h2 id="shortcuts">Keyboard shortcuts</h2>
-<dl>!${Object.entries(SHORTCUTS).map(([keys, what]) => html`<dt><kbd>${keys}</kbd></dt><dd>${what}</dd>`)}</dl>
+<dl>${Object.entries(SHORTCUTS).map(([keys, what]) => html`<dt><kbd>${keys}</kbd></dt><dd>${what}</dd>`)}</dl>
 <form method="dialog"><label><input type="checkbox" checked> Enable keyboard shortcuts</label>
 <button type="submit" autofocus>Close</button></form></dialog>`
 }
@@ -111,8 +111,8 @@ function iconOf (status: number): string {
 }
 
 /** A link, marked where it is the current one. */
-export function pageLink (href: string, text: string, current: string): string {
-  return html`<a href="${href}"!${href === current ? ' aria-current="page"' : ''}>${text}</a> `
+export function pageLink (href: string, text: string, current: string): SafeHtml {
+  return html`<a href="${href}"${href === current && html` aria-current="page"`}>${text}</a> `
 }
 
 const LINKS = {
@@ -124,9 +124,11 @@ const LINKS = {
 }
 
 /**
- * The frame of all pages; `content` is markup. The class of `status` colors the icon; the link to `current` is marked.
+ * The frame of all pages. The class of `status` colors the icon; the link to `current` is marked.
  */
-export function layout (options: PageOptions, title: string, content: string, status = 0, current = ''): string {
+export function layout (
+  options: PageOptions, title: string, content: HtmlValue, status = 0, current = ''
+): SafeHtml {
   const { base, debug, nonce } = options
   const links = Object.entries(LINKS).filter(([, path]) => debug || path !== LINKS.Routes)
   const { style, script } = addressesOf(pageAssets, base)
@@ -137,8 +139,8 @@ export function layout (options: PageOptions, title: string, content: string, st
   const fullTitle = `${visibleLine(title)} · Hindsight`
   return htmlPage(fullTitle, head, html`<a class="skip" href="#content">Skip to the content</a>
 <header class="top"><a class="brand" href="${base}/">Hindsight profiler</a>
-<nav aria-label="Profiles">!${links.map(([text, path]) => pageLink(base + path, text, current))}</nav>
+<nav aria-label="Profiles">${links.map(([text, path]) => pageLink(base + path, text, current))}</nav>
 <button type="button" class="help" aria-label="Keyboard shortcuts" hidden>?</button></header>
-!${content}
-!${shortcuts()}`)
+${content}
+${shortcuts()}`)
 }

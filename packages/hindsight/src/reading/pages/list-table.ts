@@ -1,4 +1,4 @@
-import { counted, html, visibleLine } from '../../view/text.js'
+import { counted, escapeHtml, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
 import { groupedBy } from '../../parts/read.js'
 import { isFollow, isNoise, listedException, type ProfileSummary } from '../../store/profile.js'
@@ -47,45 +47,51 @@ export function queryOf (fields: Fields): string {
 /** The rows of profiles, below those of requests that have not ended. */
 export function profileTable (
   profiles: readonly ProfileSummary[], waiting: readonly WaitingRequest[], fields: Fields, { base }: PageOptions
-): string {
+): HtmlValue {
   const all = [...waiting, ...profiles]
-  if (all.length === 0) return ''
-  const head = (label: string, column: string, className = ''): string => {
+  if (all.length === 0) return null
+  const head = (label: string, column: string, className?: SafeHtml): SafeHtml => {
     const { cursor: _, sort: current, ...others } = fields
-    const sort = current || '-time'
-    const order = sort === column ? 'ascending' : sort === `-${column}` ? 'descending' : ''
+    const order = orderOf(column, current || '-time')
     const query = queryOf({ ...others, sort: order === 'descending' ? column : `-${column}` })
-    return html`<th scope="col"!${className}!${order && html` aria-sort="${order}"`}>` +
-      html`<a href="${base}/search?${query}">${label}</a></th>`
+    return html`<th scope="col"${className}${order && html` aria-sort="${order}"`}>\
+<a href="${base}/search?${query}">${label}</a></th>`
   }
   const longest = Math.max(...all.map(({ duration }) => duration))
   const view: View = { columns: shownColumns(profiles), origin: mostOf(all.map(({ url }) => originOf(url))), longest }
-  const bodies = groupsOf(profiles, fields).map(({ rows, children }) => {
-    // The stylesheet expands the group when this box is checked.
-    const toggle = rows.length === 1
-      ? ''
-      : '<label class="equal"><input type="checkbox" class="hidden-visually"> equal failures</label>'
-    const equal = rows.map((profile, i) =>
-      row(profile, view, i === 0 ? remarks(profile) : '', i === 0 ? toggle : '', i > 0 ? 'is-equal' : ''))
-    return html`<tbody>!${equal}!${children.map((child) => row(child, view, remarks(child), '', 'is-child'))}</tbody>`
-  })
   const open = waiting.map((request) => {
     const reasons = request.sentences.slice(0, MAX_REASONS)
       .map((text) => html`<div class="warning-line">${visibleLine(text)}</div>`)
-    return row({ ...OPEN, ...request }, view, reasons.join(''))
+    return row({ ...OPEN, ...request }, view, reasons)
   })
   return scrollable('Stored profiles', html`<table class="rows profiles">
-<thead><tr>!${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>` +
-    html`!${view.columns.map(({ index, title }) => html`<th scope="col" class="c!${index}">${title}</th>`)}
-!${head('Duration', 'duration', ' class="duration"')}!${head('Time', 'time')}<th scope="col">Token</th>
-</tr></thead>!${open.length > 0 ? html`<tbody class="waiting">!${open}</tbody>` : ''}!${bodies}</table>`)
+<thead><tr>${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>\
+${view.columns.map(({ index, title }) => html`<th scope="col" class="c${index}">${title}</th>`)}
+${head('Duration', 'duration', html` class="duration"`)}${head('Time', 'time')}<th scope="col">Token</th>
+</tr></thead>${open.length > 0 && html`<tbody class="waiting">${open}</tbody>`}\
+${groupsOf(profiles, fields).map((group) => groupBody(group, view))}</table>`)
+}
+
+function orderOf (column: string, sort: string): string {
+  if (sort === column) return 'ascending'
+  return sort === `-${column}` ? 'descending' : ''
+}
+
+function groupBody ({ rows: [first, ...equal], children }: Group, view: View): SafeHtml {
+  // The stylesheet expands the group when this box is checked.
+  const toggle = equal.length > 0 &&
+    html`<label class="equal"><input type="checkbox" class="hidden-visually"> equal failures</label>`
+  return html`<tbody>${first !== undefined && row(first, view, remarks(first), toggle)}\
+${equal.map((profile) => row(profile, view, '', '', 'is-equal'))}\
+${children.map((child) => row(child, view, remarks(child), '', 'is-child'))}</tbody>`
 }
 
 // Columns that would be empty, or have one machine in all rows, are left out.
 function shownColumns (profiles: readonly ProfileSummary[]) {
-  return COLUMNS.map((column, index) => ({ ...column, index })).filter(({ name }) => name === 'machine'
-    ? new Set(profiles.flatMap(({ values }) => values?.machine ?? [])).size > 1
-    : name === 'route' || profiles.some(({ values }) => values?.[name] !== undefined))
+  return COLUMNS.map((column, index) => ({ ...column, index })).filter(({ name }) => {
+    if (name === 'machine') return new Set(profiles.flatMap(({ values }) => values?.machine ?? [])).size > 1
+    return name === 'route' || profiles.some(({ values }) => values?.[name] !== undefined)
+  })
 }
 
 function mostOf (texts: readonly string[]): string {
@@ -127,23 +133,27 @@ function failureKey ({ token, error, method, status, route, values }: ProfileSum
 
 // Relative URLs make the page smaller.
 function row (
-  profile: ProfileSummary, { columns, origin, longest }: View, details: string, toggle = '', className = ''
-): string {
-  const { token, status, error, warnings, pinned, method, url, duration, time, values } = profile
-  const hasWarning = warnings > 0 || values?.issues !== undefined
-  const mark = isNoise(profile) ? 'is-noise' : error ? 'has-problem' : hasWarning ? 'has-warning' : ''
-  const names = `${mark} ${className}`.trim()
+  profile: ProfileSummary, { columns, origin, longest }: View, details: HtmlValue, toggle?: HtmlValue, className = ''
+): SafeHtml {
+  const { token, status, pinned, method, url, duration, time } = profile
+  const names = `${markOf(profile)} ${className}`.trim()
   const target = originOf(url) === origin ? url.slice(origin.length) || '/' : url
-  const star = '<span class="pin" title="pinned"><span aria-hidden="true">★</span>' +
-    '<span class="hidden-visually"> pinned</span></span>'
+  const star = html`<span class="pin" title="pinned"><span aria-hidden="true">★</span>\
+<span class="hidden-visually"> pinned</span></span>`
   const steps = Math.round(STEPS * duration / longest) || 0
-  return html`<tr!${names && ` class="${names}"`}>
-<td><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">` +
-    html`!${statusBadge(status)}</td><td>${cut(method)}</td>` +
-    html`<td class="text"><span>${cut(target)}</span>!${toggle}!${details}</td>` +
-    html`!${columns.map(({ name, index }) => html`<td class="c!${index}">${cell(profile, name)}</td>`)}
-<td class="duration!${steps > 0 ? ` d${steps}` : ''}">${milliseconds(duration)}</td><td>!${age(time)}</td>
-<th scope="row"><a href="${token}">${token}</a>!${pinned ? star : ''}</th></tr>`
+  return html`<tr${names && html` class="${names}"`}>
+<td><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">\
+${statusBadge(status)}</td><td>${cut(method)}</td>\
+<td class="text"><span>${cut(target)}</span>${toggle}${details}</td>\
+${columns.map(({ name, index }) => html`<td class="c${index}">${cell(profile, name)}</td>`)}
+<td class="duration${steps > 0 && ` d${steps}`}">${milliseconds(duration)}</td><td>${age(time)}</td>
+<th scope="row"><a href="${token}">${token}</a>${pinned && star}</th></tr>`
+}
+
+function markOf (profile: ProfileSummary): string {
+  if (isNoise(profile)) return 'is-noise'
+  if (profile.error) return 'has-problem'
+  return profile.warnings > 0 || profile.values?.issues !== undefined ? 'has-warning' : ''
 }
 
 function cell ({ route, values = {} }: ProfileSummary, name: string): string {
@@ -158,49 +168,50 @@ function originOf (url: string): string {
 /** Text on one line, of which the stylesheet shows the beginning. */
 function cut (text: string): string {
   const line = visibleLine(text)
-  const max = Math.floor(MAX_TEXT * line.length / Math.max(1, html`${line}`.length))
+  const max = Math.floor(MAX_TEXT * line.length / Math.max(1, escapeHtml(line).length))
   return line.length <= max ? line : `${line.slice(0, max)}…`
 }
 
-function remarks (profile: ProfileSummary): string {
+function remarks (profile: ProfileSummary): HtmlValue {
+  if (isNoise(profile)) return null
   const { parent, values } = profile
-  if (isNoise(profile)) return ''
   const exception = listedException(profile)
-  const remark = exception === null ? '' : html`<p>${cut(exception)}</p>`
-  const facts = factsOf(profile).map((fact) =>
-    html`<div class="${values?.issues?.includes(fact) ? 'warning-line' : 'facts'}">${cut(fact)}</div>`)
   const relation = isFollow(profile) ? 'redirected from' : 'sub-request of'
-  const cause = parent == null ? '' : html`<div class="parent-line">${relation} <code>${parent}</code></div>`
-  return remark + facts.join('') + cause
+  return [
+    exception !== null && html`<p>${cut(exception)}</p>`,
+    factsOf(profile).map((fact) =>
+      html`<div class="${values?.issues?.includes(fact) ? 'warning-line' : 'facts'}">${cut(fact)}</div>`),
+    parent != null && html`<div class="parent-line">${relation} <code>${parent}</code></div>`
+  ]
 }
 
 /** The failures of all pages in groups, with the bound. */
-export function groupTable ({ groups, failures, all, isBounded }: FailureGroups, { base }: PageOptions): string {
+export function groupTable ({ groups, failures, all, isBounded }: FailureGroups, { base }: PageOptions): HtmlValue {
   const shown = all > groups.length ? `, of which the ${groups.length} newest are shown` : ''
   const text = `${isBounded ? 'The newest ' : ''}${counted(failures, 'failure')} in ${counted(all, 'group')}${shown}`
-  if (groups.length === 0) return html`<div class="empty">!${note('No failures match.')}</div>`
+  if (groups.length === 0) return html`<div class="empty">${note('No failures match.')}</div>`
   const revision = groups.some(({ revisions }) => revisions.length > 0) ? ['Revision'] : []
   const rows = groups.map((group) => groupRow(group, revision.length > 0, base))
   const columns = [['Count'] as [string], 'Failure', 'Routes', ...revision, 'First seen', 'Last seen']
-  return note(`${text}. A group has one root cause and one line of the application.`) +
+  return [
+    note(`${text}. A group has one root cause and one line of the application.`),
     table('Groups of failures', columns, rows, 'rows groups')
+  ]
 }
 
 function groupRow (
   { count, failure, first, last, routes, revisions }: FailureGroup, hasRevision: boolean, base: string
-): string {
+): SafeHtml {
   const { status, exception, token } = last
   const title = cut(exception?.replace(last.url, () => pathOf(last.url)) ?? `${status} without an error`)
-  const link = failure === undefined
-    ? html`<a href="${base}/${token}">${title}</a>`
-    : html`<a href="${base}/search?q=failure:${failure}">${title}</a>`
-  const line = last.values?.line === undefined ? '' : html` <small>${last.values.line}</small>`
+  const target = failure === undefined ? token : `search?q=failure:${failure}`
+  const line = last.values?.line !== undefined && html` <small>${last.values.line}</small>`
   const commits = revisions.map((one) => html`<div><code title="${one}">${one.slice(0, 7)}</code></div>`)
   const shown = routes.slice(0, MAX_ROUTES).map((route) => html`<div>${cut(route)}</div>`)
   return html`<tr><td class="number" data-label="count">${count}</td>
-<td class="text">!${statusBadge(status)} !${link}!${line}</td>
-<td>!${shown}!${routes.length > MAX_ROUTES ? html`<div>${routes.length - MAX_ROUTES} more</div>` : ''}</td>
-!${hasRevision ? html`<td>!${commits}</td>` : ''}
-<td data-label="first">!${age(first.time)}</td>
-<td data-label="last">!${age(last.time)} <a href="${base}/${token}">${token}</a></td></tr>`
+<td class="text">${statusBadge(status)} <a href="${base}/${target}">${title}</a>${line}</td>
+<td>${shown}${routes.length > MAX_ROUTES && html`<div>${routes.length - MAX_ROUTES} more</div>`}</td>
+${hasRevision && html`<td>${commits}</td>`}
+<td data-label="first">${age(first.time)}</td>
+<td data-label="last">${age(last.time)} <a href="${base}/${token}">${token}</a></td></tr>`
 }

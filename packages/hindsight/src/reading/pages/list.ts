@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { counted, grouped, html } from '../../view/text.js'
+import { counted, grouped, html, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { Criteria } from '../../store/criteria.js'
 import { readSearch } from '../../store/search-query.js'
 import type { ProfilePage, StorageStats } from '../../store/storage.js'
@@ -26,9 +26,9 @@ interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
   waiting?: readonly WaitingRequest[]
   failures?: FailureGroups | undefined
   /** The routes of the application, as markup, where there are no profiles. */
-  routes?: string
+  routes?: HtmlValue
   /** The form that changes what is traced of them, as markup. */
-  traceForm?: string
+  traceForm?: HtmlValue
 }
 
 /** The text fields of the form: label and placeholder by name. */
@@ -61,37 +61,45 @@ const PRESETS: Readonly<Record<string, Fields>> = {
 const SAME_PERIOD = 60_000
 
 /** The list of stored profiles that match a search. */
-export function searchPage (result: SearchResult, options: PageOptions): string {
-  const { fields = {}, criteria, problem, profiles = [], next = null, stats, waiting = [], traceForm = '' } = result
-  const retry = result.retry && html` <a href="${result.retry}">Try again</a>`
-  const { failures, routes } = result
-  const groups = groupsAddress(options.base)
-  const preset = Object.values(PRESETS).find((preset) => criteria !== undefined && selectsSame(criteria, preset))
-  const current = failures !== undefined ? groups : preset === undefined ? '' : presetLink(preset, options.base)
-  const isSearch = criteriaOf(fields).length > 0
-  const title = failures !== undefined ? 'Groups of failures' : isSearch ? 'Search' : 'Profiles'
-  const empty = isSearch
-    ? 'No profiles match.'
-    : 'No request has been profiled yet. Send one to the application, then load this page again.'
-  const content = problem !== undefined
-    ? html`<p class="failure" role="alert">${problem}!${retry ?? ''}</p>`
-    : failures !== undefined
-      ? groupTable(failures, options)
-      : traceForm + profileTable(profiles, waiting, fields, options) +
-        (profiles.length + waiting.length === 0
-          ? html`<div class="empty">!${note(empty)}</div>` + (isSearch ? '' : routes ?? '')
-          : '')
+export function searchPage (result: SearchResult, options: PageOptions): SafeHtml {
+  const { fields = {}, problem, profiles = [], next = null, stats, failures } = result
+  const current = currentAddress(result, options.base)
+  const title = titleOf(result)
   const isList = problem === undefined && failures === undefined
-  const controls = (isList ? columnBoxes() : '') + (problem === undefined ? liveControl(fields, options) : '') +
-    (isList ? compareForm(options) : '')
   return layout(options, title, html`<main id="content" class="list"><h1 class="hidden-visually">${title}</h1>
-<div class="title-row">!${searchForm(result, current, options)}
-!${controls}</div>
-<div class="results">!${lossNotice(result)}
-!${content}
-!${pagination(fields, next, options)}
-!${stats === undefined ? '' : html`<div class="stats">!${note(statsText(stats))}</div>`}
+<div class="title-row">${searchForm(result, current, options)}
+${isList && columnBoxes()}${problem === undefined && liveControl(fields, options)}${
+  isList && compareForm(options)}</div>
+<div class="results">${lossNotice(result)}
+${resultsMarkup(result, options)}
+${pagination(fields, next, options)}
+${stats !== undefined && html`<div class="stats">${note(statsText(stats))}</div>`}
 </div></main>`, profiles[0]?.status, current)
+}
+
+function titleOf ({ fields = {}, failures }: SearchResult): string {
+  if (failures !== undefined) return 'Groups of failures'
+  return criteriaOf(fields).length > 0 ? 'Search' : 'Profiles'
+}
+
+/** The address of the preset that selects the same, or of the groups. */
+function currentAddress ({ criteria, failures }: SearchResult, base: string): string {
+  if (failures !== undefined) return groupsAddress(base)
+  const preset = Object.values(PRESETS).find((preset) => criteria !== undefined && selectsSame(criteria, preset))
+  return preset === undefined ? '' : presetLink(preset, base)
+}
+
+function resultsMarkup (result: SearchResult, options: PageOptions): HtmlValue {
+  const { fields = {}, problem, retry, profiles = [], waiting = [], failures, routes, traceForm } = result
+  if (problem !== undefined) {
+    const link = retry && html` <a href="${retry}">Try again</a>`
+    return html`<p class="failure" role="alert">${problem}${link}</p>`
+  }
+  if (failures !== undefined) return groupTable(failures, options)
+  if (profiles.length + waiting.length > 0) return [traceForm, profileTable(profiles, waiting, fields, options)]
+  if (criteriaOf(fields).length > 0) return [traceForm, html`<div class="empty">${note('No profiles match.')}</div>`]
+  const empty = 'No request has been profiled yet. Send one to the application, then load this page again.'
+  return [traceForm, html`<div class="empty">${note(empty)}</div>`, routes]
 }
 
 function groupsAddress (base: string): string {
@@ -99,10 +107,10 @@ function groupsAddress (base: string): string {
 }
 
 // The stylesheet hides the columns whose boxes are not checked.
-function columnBoxes (): string {
+function columnBoxes (): SafeHtml {
   const boxes = COLUMNS.map(({ title, isShown }, i) =>
-    html`<label><input type="checkbox" name="column" value="${i}"!${isShown ? ' checked' : ''}> ${title}</label>`)
-  return html`<details class="columns-menu"><summary>Columns</summary><div>!${boxes}</div></details>`
+    html`<label><input type="checkbox" name="column" value="${i}"${isShown && ' checked'}> ${title}</label>`)
+  return html`<details class="columns-menu"><summary>Columns</summary><div>${boxes}</div></details>`
 }
 
 /** The fields that select profiles. */
@@ -111,38 +119,38 @@ function criteriaOf (fields: Fields): Array<[string, string]> {
 }
 
 // Only the page of the newest profiles can be live.
-function liveControl (fields: Fields, { base }: PageOptions): string {
-  if (fields.cursor) return ''
+function liveControl (fields: Fields, { base }: PageOptions): HtmlValue {
+  if (fields.cursor) return null
   const query = String(new URLSearchParams(criteriaOf(fields)))
   return html`<p class="live" data-stream="${base}/stream?${query}" hidden>
 <span class="live-state" role="status"></span> <button type="button">Pause</button></p>`
 }
 
 // The check boxes of the rows belong to this form.
-function compareForm ({ base }: PageOptions): string {
+function compareForm ({ base }: PageOptions): SafeHtml {
   return html`<form method="get" action="${base}/compare" id="compare">
 <button type="submit">Compare selected</button></form>`
 }
 
-function searchForm ({ fields = {}, own = [] }: SearchResult, current: string, { base }: PageOptions): string {
+function searchForm ({ fields = {}, own = [] }: SearchResult, current: string, { base }: PageOptions): SafeHtml {
   const textFields: typeof TEXT_FIELDS = { ...TEXT_FIELDS, ...Object.fromEntries(own.map((name) => [name, [name]])) }
   const { q = '', error = '', limit = DEFAULTS.limit } = fields
   const isOpen = current === '' && criteriaOf(fields).some(([name]) => name !== 'q')
   const texts = Object.entries(textFields).map(([name, [label, placeholder = '']]) =>
-    html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" ` +
-    html`placeholder="${placeholder}"></label>`)
+    html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" \
+placeholder="${placeholder}"></label>`)
   const presets = Object.entries(PRESETS).filter(([name]) => !['Profiles', 'Failures'].includes(name))
   return html`<form action="${base}/search" role="search" class="search" autocomplete="off" spellcheck="false">
-<div class="query"><input type="search" name="q" value="${q}" aria-label="Search profiles" ` +
-    html`placeholder="status:5xx -kind:asset /orders slow:>200ms">
+<div class="query"><input type="search" name="q" value="${q}" aria-label="Search profiles" \
+placeholder="status:5xx -kind:asset /orders slow:>200ms">
 <button type="submit">Search</button></div>
 <nav class="presets" aria-label="Presets">
-!${presets.map(([text, preset]) => pageLink(presetLink(preset, base), text, current))}
-!${pageLink(groupsAddress(base), 'Groups', current)}</nav>
-<details!${isOpen ? ' open' : ''}><summary>Advanced</summary><div class="fields">
-!${texts}
-!${select('Outcome', 'error', OUTCOMES, error)}
-!${select('Results per page', 'limit', LIMITS, limit ?? '')}
+${presets.map(([text, preset]) => pageLink(presetLink(preset, base), text, current))}
+${pageLink(groupsAddress(base), 'Groups', current)}</nav>
+<details${isOpen && ' open'}><summary>Advanced</summary><div class="fields">
+${texts}
+${select('Outcome', 'error', OUTCOMES, error)}
+${select('Results per page', 'limit', LIMITS, limit ?? '')}
 <a href="${base}/">Reset</a>
 </div></details></form>`
 }
@@ -158,9 +166,9 @@ function selectsSame ({ from = 0, ...criteria }: Criteria, preset: Fields): bool
   return isDeepStrictEqual(criteria, others) && Math.abs(from - start) < SAME_PERIOD
 }
 
-function lossNotice ({ counters, lastLoss = '', problem = '' }: SearchResult): string {
+function lossNotice ({ counters, lastLoss = '', problem = '' }: SearchResult): HtmlValue {
   const { dropped = 0, failed = 0 } = counters ?? {}
-  if (dropped + failed === 0) return ''
+  if (dropped + failed === 0) return null
   const lost = counted(dropped + failed, 'profile of this process was', 'profiles of this process were')
   const why = { 'the queue was full': dropped, 'the store or their data failed': failed }
   const reasons = Object.entries(why).filter(([, n]) => n > 0).map(([reason, n]) => `${n} because ${reason}`).join(', ')
@@ -169,12 +177,12 @@ function lossNotice ({ counters, lastLoss = '', problem = '' }: SearchResult): s
   return html`<p class="failure">${lost} lost: ${reasons}. ${last}</p>`
 }
 
-function pagination (fields: Fields, next: string | null, { base }: PageOptions): string {
-  if (next === null && !fields.cursor) return ''
-  const link = (cursor: string, text: string, attribute = ''): string =>
-    html`<a href="${base}/search?${queryOf({ ...fields, cursor })}"!${attribute}>${text}</a> `
-  return html`<nav class="pages" aria-label="Pages">!${fields.cursor ? link('', 'Newest profiles') : ''}` +
-    html`!${next === null ? '' : link(next, 'Older profiles', ' rel="next"')}</nav>`
+function pagination (fields: Fields, next: string | null, { base }: PageOptions): HtmlValue {
+  if (next === null && !fields.cursor) return null
+  const addressOf = (cursor: string): string => `${base}/search?${queryOf({ ...fields, cursor })}`
+  return html`<nav class="pages" aria-label="Pages">\
+${fields.cursor && html`<a href="${addressOf('')}">Newest profiles</a> `}\
+${next !== null && html`<a href="${addressOf(next)}" rel="next">Older profiles</a> `}</nav>`
 }
 
 function statsText ({ engine, place, profiles, maxProfiles, failures, pinned, ...stats }: StorageStats): string {

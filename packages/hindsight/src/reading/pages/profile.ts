@@ -1,5 +1,5 @@
 import { STATUS_CODES } from '../../http/node-http.js'
-import { html, timeOfDay, visibleLine, wordFor } from '../../view/text.js'
+import { html, timeOfDay, visibleLine, wordFor, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
 import type { Profile } from '../../store/profile.js'
@@ -20,38 +20,40 @@ export const FIRST_PANEL = 'overview'
 const FORMATS = ['curl', 'test']
 
 /** The page of one profile: a summary, the menu of panels, and one panel. */
-export function profilePage (profile: Profile, part: Part, options: ProfilePageOptions): string {
+export function profilePage (profile: Profile, part: Part, options: ProfilePageOptions): SafeHtml {
   const { status, method, url } = profile
   const label = labelOf(part)
   const title = `${status === 0 ? 'Not ended:' : status} ${method} ${pathOf(url)}` +
     (part.name === FIRST_PANEL ? '' : ` – ${label}`)
   return layout(options, title, html`<main class="profile">
-!${summary(profile, part, options)}
-!${notices(profile, options)}<div class="columns">
+${summary(profile, part, options)}
+${notices(profile, options)}<div class="columns">
 <nav class="menu" aria-label="Panels"><input type="checkbox" class="menu-toggle" aria-label="All panels">
-<div class="menu-groups">!${menu(profile, part, options)}</div></nav>
-<section class="panel panel-${part.name} in-!${groupOf(part)}" id="content" tabindex="-1" aria-labelledby="panel-title">
-<h2 id="panel-title">${label}</h2>!${renderPanel(part, profile, options)}</section>
+<div class="menu-groups">${menu(profile, part, options)}</div></nav>
+<section class="panel panel-${part.name} in-${groupOf(part)}" id="content" tabindex="-1" aria-labelledby="panel-title">
+<h2 id="panel-title">${label}</h2>${renderPanel(part, profile, options)}</section>
 </div>
 </main>`, status)
 }
 
 /** The panels by group, the first panel of which stands for it; those without data are folded. */
-function menu (profile: Profile, current: Part, { parts }: ProfilePageOptions): string {
+function menu (profile: Profile, current: Part, { parts }: ProfilePageOptions): SafeHtml {
   const panels = panelsOf(parts, profile)
-  const item = (part: Part): string => menuItem(part, part.name === current.name, profile)
+  const item = (part: Part): SafeHtml => menuItem(part, part.name === current.name, profile)
   const isEmpty = (part: Part): boolean => {
     const { errors, warnings } = problemsOf(part, profile)
     return part.name !== current.name && countOf(part, profile) === 0 && errors + warnings === 0
   }
-  const groups = menuGroups(panels.filter((part) => !isEmpty(part))).map(({ title, panels: [first, ...others] }) =>
+  const groups = menuGroups(panels.filter((part) => !isEmpty(part))).map(({ title, panels }): HtmlValue => {
+    const [first, ...others] = panels as [Part, ...Part[]]
     // Panels of the application are equals.
-    title === GROUPS.application || others.length === 0
-      ? [first as Part, ...others].map((part) => html`<li>!${item(part)}</li>`).join('')
-      : html`<li>!${item(first as Part)}<ul>!${others.map((part) => html`<li>!${item(part)}</li>`)}</ul></li>`)
-  const empty = panels.filter(isEmpty).map((part) => html`<li>!${item(part)}</li>`)
-  const folded = html`<summary>${empty.length} without data</summary><ul>!${empty}</ul>`
-  return html`<ul>!${groups}</ul>!${empty.length === 0 ? '' : html`<details class="empty">!${folded}</details>`}`
+    if (title === GROUPS.application) return panels.map((part) => html`<li>${item(part)}</li>`)
+    const list = others.length > 0 && html`<ul>${others.map((part) => html`<li>${item(part)}</li>`)}</ul>`
+    return html`<li>${item(first)}${list}</li>`
+  })
+  const empty = panels.filter(isEmpty).map((part) => html`<li>${item(part)}</li>`)
+  const folded = html`<summary>${empty.length} without data</summary><ul>${empty}</ul>`
+  return html`<ul>${groups}</ul>${empty.length > 0 && html`<details class="empty">${folded}</details>`}`
 }
 
 /** The groups of the menu that have panels, with their titles. */
@@ -66,63 +68,66 @@ function groupOf ({ panel }: Part): keyof typeof GROUPS {
 }
 
 /** What identifies the request, in one line that stays visible, and what can be done with its profile. */
-function summary (profile: Profile, { name, panel }: Part, options: ProfilePageOptions): string {
+function summary (profile: Profile, { name, panel }: Part, options: ProfilePageOptions): SafeHtml {
   const { token, status, method, url, duration, route, time, ip } = profile
   const { base, debug, older, newer } = options
   const path = `${base}/${token}`
   const reason = { 444: 'No Response', 499: 'Client Closed Request' }[status] ?? STATUS_CODES[status] ?? ''
   const query = panel?.always === true && name !== FIRST_PANEL ? addressOf(name) : ''
-  const neighbor = (other: string | undefined, rel: string, label: string, sign: string): string => other === undefined
-    ? ''
-    : html`<a rel="${rel}" href="${base}/${other}${query}" aria-label="${label}" title="${label}">${sign}</a>`
-  return html`<section class="summary is-!${statusClass(status)}" aria-label="Summary">
+  const neighbor = (other: string | undefined, rel: string, label: string, sign: string): HtmlValue =>
+    other !== undefined &&
+    html`<a rel="${rel}" href="${base}/${other}${query}" aria-label="${label}" title="${label}">${sign}</a>`
+  return html`<section class="summary is-${statusClass(status)}" aria-label="Summary">
 <p class="code"><strong>${status === 0 ? 'Not ended' : status}</strong> <span>${reason}</span></p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(pathOf(url))}</span></h1>
 <p>${milliseconds(duration)}</p>
 <p class="clock"><time datetime="${time}" title="${time}">${timeOfDay(String(time))}</time></p>
-<div class="tools-row">!${status === 0 ? '' : pinForm(path, options)}
+<div class="tools-row">${status !== 0 && pinForm(path, options)}
 <a href="${path}.md" data-copy>Copy for an AI assistant</a>
-!${debug ? html`<a href="${path}/replay">Replay…</a>` : ''}
+${debug && html`<a href="${path}/replay">Replay…</a>`}
 <details class="popup"><summary>More</summary><div>
 <dl><dt>URL</dt><dd class="url">${visibleLine(url)}</dd><dt>Route</dt><dd>${route?.name ?? 'none'}</dd>
-<dt>Time</dt><dd>!${moment(time)}</dd>
+<dt>Time</dt><dd>${moment(time)}</dd>
 <dt>Client</dt><dd><a href="${base}/search?${String(new URLSearchParams({ ip }))}">${ip}</a></dd>
 <dt>Token</dt><dd><code>${token}</code> <a href="${path}.json">JSON</a> <a href="${path}.md">Markdown</a></dd>
-!${formats(path)}</dl></div></details>
-!${neighbor(newer, 'prev', 'Newer profile (K)', '↑')}!${neighbor(older, 'next', 'Older profile (J)', '↓')}</div>
+${formats(path)}</dl></div></details>
+${neighbor(newer, 'prev', 'Newer profile (K)', '↑')}${neighbor(older, 'next', 'Older profile (J)', '↓')}</div>
 </section>`
 }
 
-function notices (profile: Profile, { parts, editor }: ProfilePageOptions): string[] {
+function notices (profile: Profile, { parts, editor }: ProfilePageOptions): SafeHtml[] {
   const recorded = parts.filter(({ name }) => name in profile.collectors)
   return resultsOf(recorded, profile, (part, data) => part.notice?.(data, profile))
     .filter(({ sentences }) => Array.isArray(sentences) && sentences.length > 0)
-    .map(({ title, sentences }) => html`<div class="blocked"><h2>${String(title)}</h2><ul>!${sentences.map((sentence) =>
-      html`<li>!${withPlaces(visibleLine(String(sentence)), editor)}</li>`)}</ul></div>`)
+    .map(({ title, sentences }) => html`<div class="blocked"><h2>${String(title)}</h2><ul>${sentences.map((sentence) =>
+      html`<li>${withPlaces(visibleLine(String(sentence)), editor)}</li>`)}</ul></div>`)
 }
 
-function pinForm (path: string, { formToken, pinned }: ProfilePageOptions): string {
-  const effect = pinned ? 'Pinned: it is kept until you unpin it.' : 'Pinned profiles are kept.'
-  return postForm(`${path}/pin`, formToken, html`<button type="submit" name="pinned" value="${pinned ? '0' : '1'}" ` +
-    html`title="${effect}">${pinned ? 'Unpin' : 'Pin'}</button>`, 'pin-form')
+function pinForm (path: string, { formToken, pinned }: ProfilePageOptions): SafeHtml {
+  const [action, value, effect] = pinned
+    ? ['Unpin', '0', 'Pinned: it is kept until you unpin it.']
+    : ['Pin', '1', 'Pinned profiles are kept.']
+  return postForm(`${path}/pin`, formToken, html`<button type="submit" name="pinned" value="${value}" \
+title="${effect}">${action}</button>`, 'pin-form')
 }
 
-function formats (path: string): string {
-  const links = (attribute: string): string[] =>
-    FORMATS.map((name) => html`<a href="${path}/as/${name}" !${attribute}>${name}</a> `)
-  return html`<dt>Copy as</dt><dd>!${links('data-copy')}</dd><dt>Download</dt><dd>!${links('download')}</dd>`
+function formats (path: string): SafeHtml {
+  const links = (attribute: string): SafeHtml[] =>
+    FORMATS.map((name) => html`<a href="${path}/as/${name}" ${attribute}>${name}</a> `)
+  return html`<dt>Copy as</dt><dd>${links('data-copy')}</dd><dt>Download</dt><dd>${links('download')}</dd>`
 }
 
-function menuItem (part: Part, isCurrent: boolean, profile: Profile): string {
+function menuItem (part: Part, isCurrent: boolean, profile: Profile): SafeHtml {
   const { errors, warnings } = problemsOf(part, profile)
-  const count = countOf(part, profile)
-  const badge = (mood: string, number: number, word: string): string => number === 0
-    ? ''
-    : html` <span class="count!${mood}">${number}<span class="hidden-visually"> ${wordFor(number, word)}</span></span>`
-  const hasProblem = errors + warnings > 0
-  // The count of entries is for the application's own panels; ours show problems only.
-  const entries = part.collect !== undefined && !hasProblem ? badge('', count ?? 0, 'item') : ''
-  return html`<a href="${addressOf(part.name)}"!${isCurrent ? ' aria-current="page"' : ''}><span>${labelOf(part)}` +
-    html`</span><span class="badges">!${badge(' bad', errors, 'error')}!${badge(' warn', warnings, 'warning')}` +
-    html`!${entries}</span></a>`
+  // The count of entries is for the panels of the application; ours show problems only.
+  const entries = part.collect !== undefined && errors + warnings === 0 && countOf(part, profile)
+  return html`<a href="${addressOf(part.name)}"${isCurrent && html` aria-current="page"`}><span>${labelOf(part)}\
+</span><span class="badges">${badge(' bad', errors, 'error')}${badge(' warn', warnings, 'warning')}\
+${badge('', entries || 0, 'item')}</span></a>`
+}
+
+function badge (mood: string, number: number, word: string): HtmlValue {
+  if (number === 0) return null
+  return html` <span class="count${mood}">${number}\
+<span class="hidden-visually"> ${wordFor(number, word)}</span></span>`
 }

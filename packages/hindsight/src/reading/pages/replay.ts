@@ -1,4 +1,4 @@
-import { html, visibleLine } from '../../view/text.js'
+import { html, visibleLine, type SafeHtml } from '../../view/text.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { textOf, type RequestText } from '../replay/edited.js'
@@ -40,62 +40,62 @@ const MIN_LINES = 3
 const MAX_LINES = 16
 
 /** The form that shows a request, in which masked values are entered, and that sends it. */
-export function replayPage (view: ReplayView, options: PageOptions, sent?: SentFields): string {
+export function replayPage (view: ReplayView, options: PageOptions, sent?: SentFields): SafeHtml {
   const { token, request, problem, notes } = view
   const { base } = options
   const reason = problem === undefined ? sent?.reason : `The request cannot be replayed: ${problem}`
-  const failure = reason === undefined ? '' : html`<p class="failure" role="alert">${reason}</p>`
+  const failure = reason !== undefined && html`<p class="failure" role="alert">${reason}</p>`
   const { method, url, headers, body } = textOf(request)
   const message = [`${method} ${url}`, ...headers === '' ? [] : [headers], ...body === '' ? [] : ['', body]]
   const original = html`<pre class="data sent">${message.join('\n')}</pre>`
-  const list = html`<ul>!${notes.map((one) => html`<li>${one}</li>`)}</ul>`
+  const list = html`<ul>${notes.map((one) => html`<li>${one}</li>`)}</ul>`
   const intro = token === ''
     ? note('The request is sent in this process, not over the network. Its profile is shown then.')
     : html`<p class="note">The request of the profile <a href="${base}/${token}">${token}</a> is replayed
 in this process, not over the network. The new profile is compared with this one.</p>`
-  const beside = html`<div>!${section('The original request', original, '', 2)}
-!${notes.length === 0 ? '' : section('Differences from the original', list, '', 2)}</div>`
+  const beside = html`<div>${section('The original request', original, '', 2)}
+${notes.length > 0 && section('Differences from the original', list, '', 2)}</div>`
   const title = token === '' ? 'Try a route' : `Replay ${token}`
   return layout(options, title, html`<main id="content" class="replay">
 <h1>${token === '' ? title : 'Replay'}</h1>
-!${intro}
-!${failure}
-<div class="compared">!${problem === undefined ? section('Send', form(view, options, sent), '', 2) : ''}
-!${token === '' ? '' : beside}</div>
+${intro}
+${failure}
+<div class="compared">${problem === undefined && section('Send', form(view, options, sent), '', 2)}
+${token !== '' && beside}</div>
 </main>`)
 }
 
-function form (view: ReplayView, { base }: PageOptions, sent?: SentFields): string {
+function form (view: ReplayView, { base }: PageOptions, sent?: SentFields): SafeHtml {
   const { token, formToken, request, safe, masked, missingBody } = view
   const { method, url, headers, body } = sent?.text ?? textOf(request)
   const isSafe = sent === undefined && safe
   const fields = masked.map(({ name, required }) =>
-    html`<label class="masked-value"><span>${visibleLine(name)}</span> ` +
-    html`<input type="text" name="value.${name}" value="${String(sent?.values[`value.${name}`] ?? '')}" ` +
-    html`spellcheck="false"!${required ? ' required' : ''}></label>`)
+    html`<label class="masked-value"><span>${visibleLine(name)}</span> \
+<input type="text" name="value.${name}" value="${String(sent?.values[`value.${name}`] ?? '')}" \
+spellcheck="false"${required && ' required'}></label>`)
   const action = token === '' ? 'Send' : 'Replay'
-  const check = (name: string, text: string, attribute = ''): string =>
-    html`<label class="${name}"><input type="checkbox" name="${name}" value="1"!${attribute}> ${text}</label>`
+  const check = (name: string, text: string, attribute = ''): SafeHtml =>
+    html`<label class="${name}"><input type="checkbox" name="${name}" value="1"${attribute}> ${text}</label>`
   const warning = `${action} this ${method}, which may have side effects (RFC 9110, section 9.2.1)`
   const missing = `The profile does not have the whole body: ${missingBody}. Paste the body that is to be sent.`
   const methods = METHODS.map((one) => html`<option value="${one}"></option>`)
   // The button is on the first screen, whatever the request has.
   return postForm(token === '' ? `${base}/routes/try` : `${base}/${token}/replay`, formToken, html`
-<div class="request-line"><label><span>Method</span> ` +
-    html`<input type="text" name="method" value="${method}" list="methods" size="8" required></label>
-<datalist id="methods">!${methods}</datalist><label><span>URL</span> ` +
-    html`<input type="text" name="url" value="${url}" spellcheck="false" required></label>
+<div class="request-line"><label><span>Method</span> \
+<input type="text" name="method" value="${method}" list="methods" size="8" required></label>
+<datalist id="methods">${methods}</datalist><label><span>URL</span> \
+<input type="text" name="url" value="${url}" spellcheck="false" required></label>
 <button type="submit">${action}</button></div>
-!${isSafe ? '' : check('confirm', warning, ' required')}!${token === '' ? '' : check('cpu', 'Record a CPU profile')}
-!${masked.length === 0 ? '' : note('These values are masked in the profile. Empty values are not sent.')}!${fields}
-!${missingBody === undefined ? '' : html`<p class="warning">${missing}</p>`}
-!${area('Body', 'body', body, missingBody === undefined ? '' : ' required')}
-!${area('Headers', 'headers', headers)}`)
+${!isSafe && check('confirm', warning, ' required')}${token !== '' && check('cpu', 'Record a CPU profile')}
+${masked.length > 0 && note('These values are masked in the profile. Empty values are not sent.')}${fields}
+${missingBody !== undefined && html`<p class="warning">${missing}</p>`}
+${area('Body', 'body', body, missingBody === undefined ? '' : ' required')}
+${area('Headers', 'headers', headers)}`)
 }
 
 // A parser of HTML leaves out the line break at the beginning.
-function area (label: string, name: string, text: string, attribute = ''): string {
+function area (label: string, name: string, text: string, attribute = ''): SafeHtml {
   const lines = Math.min(MAX_LINES, Math.max(MIN_LINES, text.split('\n').length))
-  return html`<label><span>${label}</span> <textarea name="${name}" rows="${lines}" spellcheck="false"!${attribute}>
+  return html`<label><span>${label}</span> <textarea name="${name}" rows="${lines}" spellcheck="false"${attribute}>
 ${text}</textarea></label>`
 }

@@ -5,7 +5,7 @@ import { hookOrigin } from '../../recording/application-hooks.js'
 import { groupedBy } from '../../parts/read.js'
 import { fold, milliseconds, note, place, statusBadge, table } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { counted, html, visibleLine } from '../../view/text.js'
+import { counted, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import { layout, type PageOptions } from './layout.js'
 
 /** The newest profiles whose durations and statuses are shown. */
@@ -22,8 +22,8 @@ export async function routesOf ({ routeTable, profiler }: Pick<Services, 'routeT
   const byRoute = groupedBy(profiles, ({ route }) => route)
   const routes = routeTable.routes.slice(0, MAX_ROUTES).map((route) => {
     const { name, methods, pattern, declaredAt } = route
-    const own = byRoute.get(name) ?? []
-    const durations = own.map(({ duration }) => duration).sort((a, b) => a - b)
+    const known = byRoute.get(name) ?? []
+    const durations = known.map(({ duration }) => duration).sort((a, b) => a - b)
     const at = (share: number): number | undefined => durations[Math.ceil(durations.length * share) - 1]
     return {
       name,
@@ -32,27 +32,27 @@ export async function routesOf ({ routeTable, profiler }: Pick<Services, 'routeT
       source: declaredAt === null ? undefined : declaredPlace(declaredAt)?.source,
       hooks: routeTable.hooksOf(route).map(({ stage, hook, addedAt, pluginName = '' }) =>
         ({ stage, name: hook.name, ...addedAt === undefined ? {} : hookOrigin(addedAt, pluginName) })),
-      count: own.length,
-      failures: own.filter(({ error }) => error).length,
+      count: known.length,
+      failures: known.filter(({ error }) => error).length,
       p50: at(0.5),
       p95: at(0.95),
       // The most that a request has sent.
-      queries: Math.max(0, ...own.map(({ values }) => Number(values?.queries ?? 0))),
-      lastStatus: own[0]?.status
+      queries: Math.max(0, ...known.map(({ values }) => Number(values?.queries ?? 0))),
+      lastStatus: known[0]?.status
     }
   })
   return { routes, all: routeTable.routes.length, profiles: profiles.length, isBounded: next !== null }
 }
 
-export function routesPage (view: RoutesView, editor: EditorLink | null, options: PageOptions): string {
+export function routesPage (view: RoutesView, editor: EditorLink | null, options: PageOptions): SafeHtml {
   return layout(options, 'Routes', html`<main id="content"><h1>Routes</h1>
-!${routesTable(view, editor, options.base)}</main>`, 0, `${options.base}/routes`)
+${routesTable(view, editor, options.base)}</main>`, 0, `${options.base}/routes`)
 }
 
 /** The routes of the application, with what recent profiles have of them. */
 export function routesTable (
   { routes, all, profiles, isBounded }: RoutesView, editor: EditorLink | null, base: string
-): string {
+): HtmlValue {
   if (routes.length === 0) return note('The application has no routes.')
   const left = all - routes.length
   const numbers = `Numbers are those of ${isBounded ? 'the newest ' : ''}${counted(profiles, 'profile')}.`
@@ -61,33 +61,35 @@ export function routesTable (
     ...left > 0 ? [`${counted(left, 'more route is', 'more routes are')} not shown.`] : []
   ]
   const rows = routes.map((route) => routeRow(route, editor, base))
-  return (texts.length === 0 ? '' : note(texts.join(' '))) + table('Routes', COLUMNS, rows, 'rows routes')
+  return [texts.length > 0 && note(texts.join(' ')), table('Routes', COLUMNS, rows, 'rows routes')]
 }
 
-function routeRow (route: RoutesView['routes'][number], editor: EditorLink | null, base: string): string {
+function routeRow (route: RoutesView['routes'][number], editor: EditorLink | null, base: string): SafeHtml {
   const { name, methods, pattern, source, hooks, count, failures, p50, p95, queries, lastStatus } = route
   const search = new URLSearchParams({ route: name })
-  // The line of a framework that declares all routes is not the place of this one.
-  const owner = packageOf(source ?? '')
-  const declared = owner !== null ? html`${owner}` : source === undefined ? '' : place(source, editor)
-  const codeOf = (text: string): string => text === '' ? '' : html`<code>${visibleLine(text)}</code> `
-  const items = hooks.map(({ stage, name, source, plugin }) => html`<li>${stage} !${codeOf(name)}` +
-    html`!${source === undefined ? html`${plugin ?? 'of the route'}` : place(source, editor)}</li>`)
-  const shown = hooks.length === 0 ? '' : fold(counted(hooks.length, 'hook'), html`<ol>!${items}</ol>`)
-  const own = name === `${methods.join('|')} ${pattern}` ? '' : html` <span class="facts">${visibleLine(name)}</span>`
+  const codeOf = (text: string): HtmlValue => text !== '' && html`<code>${visibleLine(text)}</code> `
+  const items = hooks.map(({ stage, name, source, plugin = 'of the route' }) =>
+    html`<li>${stage} ${codeOf(name)}${source === undefined ? plugin : place(source, editor)}</li>`)
+  const shown = hooks.length > 0 && fold(counted(hooks.length, 'hook'), html`<ol>${items}</ol>`)
+  const otherName = name !== `${methods.join('|')} ${pattern}` && html` <span class="facts">${visibleLine(name)}</span>`
   const tries = methods.filter((method) => method !== 'HEAD').map((method) =>
-    html`<a href="${base}/routes/try?${String(new URLSearchParams({ method, url: pattern }))}">` +
-    html`Try<span class="hidden-visually"> ${method} ${visibleLine(pattern)}</span></a> `)
+    html`<a href="${base}/routes/try?${String(new URLSearchParams({ method, url: pattern }))}">\
+Try<span class="hidden-visually"> ${method} ${visibleLine(pattern)}</span></a> `)
   const numbers = Object.entries({
     requests: html`<a href="${base}/search?${String(search)}">${count}</a>`,
-    failures: html`${failures}`,
+    failures,
     p50: milliseconds(p50),
     p95: milliseconds(p95),
-    queries: html`${queries}`
-  }).map(([label, one]) => html`<td class="number" data-label="${label}">!${count > 0 ? one : ''}</td>`)
-  return html`<tr!${failures > 0 ? ' class="has-problem"' : ''}><td class="text">${methods.join('|')} ` +
-    html`${visibleLine(pattern)}!${own}!${declared === '' ? '' : html`<div>!${declared}</div>`}</td>
-<td>!${shown}</td>!${numbers}
-<td>!${lastStatus === undefined ? '' : statusBadge(lastStatus)}</td>
-<td>!${tries}</td></tr>`
+    queries
+  }).map(([label, one]) => html`<td class="number" data-label="${label}">${count > 0 && one}</td>`)
+  return html`<tr${failures > 0 && html` class="has-problem"`}><td class="text">${methods.join('|')} \
+${visibleLine(pattern)}${otherName}${source !== undefined && html`<div>${declaredAt(source, editor)}</div>`}</td>
+<td>${shown}</td>${numbers}
+<td>${lastStatus !== undefined && statusBadge(lastStatus)}</td>
+<td>${tries}</td></tr>`
+}
+
+/** The line of a framework that declares all routes is not the place of one of them: its name is. */
+function declaredAt (source: string, editor: EditorLink | null): HtmlValue {
+  return packageOf(source) ?? place(source, editor)
 }

@@ -6,7 +6,7 @@ import { failureGroups, type FailureGroups } from '../../store/failure-groups.js
 import { follow, type FollowOptions } from '../../store/follow.js'
 import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../store/search-query.js'
 import type { ProfilePage } from '../../store/storage.js'
-import { visibleJson } from '../../view/text.js'
+import { visibleJson, type HtmlValue } from '../../view/text.js'
 import { traceForm } from '../../parts/waiting/index.js'
 import { isTracing, traceWaits } from '../../parts/waiting/trace.js'
 import {
@@ -81,9 +81,8 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     // Criteria are those of profiles.
     const isNewest = Object.keys(criteria).length === 0 && fields.cursor === undefined
     const waiting = isNewest ? recorder?.waiting() ?? [] : []
-    const form = waiting.length > 0 || (isNewest && isTracing())
-      ? traceForm({ base: baseOf(request), formToken: await formTokenOf(request) })
-      : ''
+    const form = (waiting.length > 0 || (isNewest && isTracing())) &&
+      traceForm({ base: baseOf(request), formToken: await formTokenOf(request) })
     const routes = await routesMarkup(request, stats.profiles === 0)
     const found = { ...page, failures, fields, criteria, own: criteriaOf(parts), routes }
     const state = { stats, counters, lastLoss, waiting, traceForm: form }
@@ -101,9 +100,9 @@ async function search (request: FastifyRequest): Promise<Pick<ProfilePage, 'prof
 }
 
 /** The routes of the application for a list without profiles. */
-async function routesMarkup (request: FastifyRequest, isEmpty: boolean): Promise<string> {
+async function routesMarkup (request: FastifyRequest, isEmpty: boolean): Promise<HtmlValue> {
   const { hindsight } = request.server
-  if (!hindsight.debug || !isEmpty) return ''
+  if (!hindsight.debug || !isEmpty) return null
   const { routesOf, routesTable } = await import('../../reading/pages/routes.js')
   return routesTable(await routesOf(hindsight), hindsight.editor, baseOf(request))
 }

@@ -82,7 +82,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     children,
     ...beside,
     parts,
-    differences: success === null ? '' : renderDifferences(success, baseOf(request), debug),
+    differences: success !== null && renderDifferences(success, baseOf(request), debug),
     query,
     editor
   }
@@ -122,7 +122,7 @@ async function sendDifferences (request: FastifyRequest, reply: FastifyReply): P
     const { summary = null, differences = [] } = found ?? {}
     return { token: profile.token, lastSuccess: summary, differences }
   }
-  return reply.type('text/html; charset=utf-8').send(renderDifferences(found, baseOf(request), debug))
+  return reply.type('text/html; charset=utf-8').send(String(renderDifferences(found, baseOf(request), debug)))
 }
 
 async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -181,7 +181,7 @@ async function explainQuery (request: FastifyRequest, reply: FastifyReply): Prom
 <h1>Plan</h1>
 <p class="note">This is how the database would run <a href="${address}">query ${index + 1}</a> of the profile
 <a href="${options.base}/${token}">${token}</a> now. It did not run it.</p>
-!${planMarkup(query, plan)}
+${planMarkup(query, plan)}
 </main>`)
   })
 }

@@ -5,6 +5,7 @@ import { noncesOf, preventCaching, type Nonces } from '../../http/responses.js'
 import { stateOf } from '../../lifecycle/state.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../reading/pages/layout.js'
 import type { Profile } from '../../store/profile.js'
+import type { SafeHtml } from '../../view/text.js'
 
 export const TokenNotFoundError = createError('HINDSIGHT_TOKEN_NOT_FOUND', 'Token "%s" was not found.', 404)
 /** Requested data that do not exist; the argument is the message. */
@@ -58,17 +59,17 @@ export function formatOf (request: FastifyRequest, reply: FastifyReply): 'html' 
   return type === 'text' ? 'html' : type
 }
 
-export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => string): FastifyReply {
+export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => SafeHtml): FastifyReply {
   const { script, style } = noncesOf(stateOf(reply.request))
   return reply
     .header('content-security-policy', pagePolicy({ script, style }))
     .type('text/html; charset=utf-8')
-    .send(render({ script, style }))
+    .send(String(render({ script, style })))
 }
 
 /** Sends a page. Pages are imported with the first one, so that the start is not slower. */
 export function sendPage (
-  request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => string
+  request: FastifyRequest, reply: FastifyReply, render: (options: PageOptions) => SafeHtml
 ): FastifyReply {
   return sendHtml(reply, (nonce) => render({ base: baseOf(request), debug: request.server.hindsight.debug, nonce }))
 }

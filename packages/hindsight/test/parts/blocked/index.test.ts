@@ -237,7 +237,7 @@ t.test('the reason is on the diagnostic page, on the profile page and in the out
   const { parts } = await import('../../../src/parts/index.js')
   const { request } = await import('../../../src/parts/request/index.js')
   const hostile = { ...profile, collectors: { ...profile.collectors, blocked: [{ sentence: '<script>\u202e' }, null, { sentence: 1 }] } }
-  const html = (shown: typeof profile) => page(profilePage(shown, request,
+  const html = (shown: typeof profile) => page(String(profilePage(shown, request,
     {
       base: '',
       nonce: { script: 'a', style: 'b' },
@@ -250,7 +250,7 @@ t.test('the reason is on the diagnostic page, on the profile page and in the out
       query: {},
       editor: null,
       parts
-    } as never))
+    } as never)))
   t.match(html(profile).querySelector('.blocked')?.textContent, /Why was it refused\?Rule 0 of security/)
   t.same([...html(hostile).querySelectorAll('.blocked li')].map(({ textContent }) => textContent), ['<script>⟨U+202E⟩'])
   const dataDir = testdir(t)

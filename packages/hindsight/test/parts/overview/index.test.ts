@@ -3,6 +3,7 @@ import { JSDOM } from 'jsdom'
 import { outcomeSentence, overview as overviewPanel } from '../../../src/parts/overview/index.js'
 import { summarize } from '../../../src/store/summary.js'
 import { failure, profile } from '../fixture.js'
+import { html } from '../../../src/view/text.js'
 import { markup, texts } from '../support.js'
 
 const event = (listener: string, outcome: string, stage = 'kernel.request') =>
@@ -27,7 +28,7 @@ t.test('the overview has the main facts of the request', async t => {
   const parent = summarize(profile('00000a', { method: 'POST' }))
   const children = [summarize(profile('00000c'))]
   const editor = (file: string, line: number): string => `vscode://file${file}:${line}`
-  const root = JSDOM.fragment(markup(overviewPanel, whole, { editor, base: '/_profiler', parent, children, differences: '<p id="d"></p>' }))
+  const root = JSDOM.fragment(markup(overviewPanel, whole, { editor, base: '/_profiler', parent, children, differences: html`<p id="d"></p>` }))
   t.same(facts(root), [
     'Slowest part: handler orders 15 msGET / · b.test 9 ms', 'Calls: 2 calls, 1 failedGET http://b.test/: 503', 'Handler: /app/routes/orders.ts:12'
   ])

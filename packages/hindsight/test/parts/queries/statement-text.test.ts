@@ -1,4 +1,5 @@
 import t from 'tap'
+import { html } from '../../../src/view/text.js'
 import { highlighted, markOf, runnable } from '../../../src/parts/queries/statement-text.js'
 
 t.test('a statement can be run again with its parameters as literals', (t) => {
@@ -36,7 +37,7 @@ t.test('the place of an error is found in the statement with its parameters', (t
 
 t.test('statements are highlighted and escaped', (t) => {
   const markup = (statement: string, parameters: unknown = [], position?: number, system = 'postgresql'): string =>
-    highlighted({ system, statement, parameters }, position)
+    String(html`${highlighted({ system, statement, parameters }, position)}`)
   t.equal(markup("SELECT a, '<b>', 1 -- c\nfrom \"t\" where id = $1", [2]),
     '<span class="sql-keyword">SELECT</span> a, <span class="sql-string">&#39;&#60;b&#62;&#39;</span>, <span class="sql-number">1</span> ' +
     '<span class="sql-comment">-- c</span>\n<span class="sql-keyword">from</span> &#34;t&#34; <span class="sql-keyword">where</span> ' +

@@ -227,9 +227,9 @@ t.test('the fragment has the differences and their links, and text of requests i
     t.notMatch(JSON.stringify(found?.differences), /[\u202e\u0007]/)
   }
   const same = { token: '000002', summary: { token: '000001', status: 200, method: 'GET', url: '/', time: '' } as never, title: 'Differences', differences: [] }
-  t.match(renderDifferences(same, ''), 'are the same.')
-  t.notMatch(renderDifferences(same, '', false), 'replay')
-  t.match(renderDifferences(null, ''), 'No success of the same route is stored before this request.')
+  t.match(String(renderDifferences(same, '')), 'are the same.')
+  t.notMatch(String(renderDifferences(same, '', false)), 'replay')
+  t.match(String(renderDifferences(null, '')), 'No success of the same route is stored before this request.')
 })
 
 t.test('profiles that were imported without a complete check are compared', async (t) => {
@@ -309,7 +309,7 @@ t.test('a slow success is compared with the last fast one, the cause first', asy
       why: 'It took 150 ms: 8 times the median of this route, 20 ms.'
     }, name)
     t.same(found?.differences[0], first, `${name}: ${JSON.stringify(found?.differences)}`)
-    t.match(renderDifferences(found, ''), 'Differences from the last fast request')
+    t.match(String(renderDifferences(found, '')), 'Differences from the last fast request')
   }
 })
 

@@ -56,7 +56,7 @@ export function insertToolbar ({ hindsight }: FastifyInstance): (
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
     const unfinished = unfinishedProfile(request, reply, parts.filter((part) => part.toolbar !== undefined))
     const bar = toolbarOf(unfinished, url, parts, editor)
-    const markup = inAscii(toolbar(bar, `${origin.prefix}${base}/_profiler`, nonces))
+    const markup = inAscii(String(toolbar(bar, `${origin.prefix}${base}/_profiler`, nonces)))
     const whole = page.slice(0, end) + markup + page.slice(end)
     preventCaching(reply)
     if (!extendsPolicy) removeValidators(reply)

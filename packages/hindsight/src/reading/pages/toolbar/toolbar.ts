@@ -4,7 +4,7 @@ import { byOrder, resultsOf } from '../../../parts/read.js'
 import type { Profile } from '../../../store/profile.js'
 import { statusClass } from '../../../view/components.js'
 import type { EditorLink } from '../../../view/editor.js'
-import { html, visibleLine } from '../../../view/text.js'
+import { html, visibleLine, type HtmlValue, type SafeHtml } from '../../../view/text.js'
 import { addressesOf, toolbarAssets } from '../layout.js'
 
 /** The toolbar of a profile. */
@@ -24,42 +24,45 @@ export function toolbarOf (
   const { token, time, status, method, duration } = profile
   const items = parts.flatMap((part) =>
     resultsOf([part], profile, (_, data) => part.toolbar?.(data, profile, editor))
-      .map((item) => ({ panel: part.name, ...item, isOwn: part.collect === undefined }))).sort(byOrder)
-  const values = items.map(({ isOwn, values }) => isOwn ? values : {})
+      .map((item) => ({ panel: part.name, ...item, isInternal: part.collect === undefined }))).sort(byOrder)
+  const values = items.map(({ isInternal, values }) => isInternal ? values : {})
   return { data: Object.assign({ token, url, time, status, method, duration }, ...values) as Toolbar['data'], items }
 }
 
-const REQUESTS = '<button type="button" class="head">' +
-  '<span class="count">0</span> <span class="label">requests<span class="failed"></span></span></button>' +
-  '<div class="pop"><p>Requests of this page<span class="failed"></span></p><ol></ol></div></li>'
+const REQUESTS = html`<button type="button" class="head">\
+<span class="count">0</span> <span class="label">requests<span class="failed"></span></span></button>\
+<div class="pop"><p>Requests of this page<span class="failed"></span></p><ol></ol></div></li>`
 
 /**
  * The markup of the toolbar. A shadow root separates its styles from those of the page. It is hidden until its
  * stylesheet is loaded. `base` is the path of the profiler's routes. `nonces` are for policies that do not allow the
  * URLs of the files.
  */
-export function toolbar ({ data, items }: Toolbar, base: string, nonces?: Nonces): string {
+export function toolbar ({ data, items }: Toolbar, base: string, nonces?: Nonces): SafeHtml {
   const { url, token, status, time } = data
   const files = addressesOf(toolbarAssets, base)
   const link = html`href="${url}" target="_top"`
-  const nonceOf = (kind: keyof Nonces): string => nonces === undefined ? '' : html` nonce="${nonces[kind]}"`
+  const nonceOf = (kind: keyof Nonces): HtmlValue => nonces !== undefined && html` nonce="${nonces[kind]}"`
   return html`<hindsight-toolbar><template shadowrootmode="open">
-<link rel="stylesheet" href="${files.style}"!${nonceOf('style')}>
+<link rel="stylesheet" href="${files.style}"${nonceOf('style')}>
 <aside class="frame" aria-label="Debug toolbar" hidden>
 <input class="fold" type="checkbox" title="Fold the toolbar" aria-label="Fold the toolbar">
-<a class="small status-!${statusClass(status)}" !${link}>${status}<span class="hidden"> Profile ${token}</span></a>
-<ul>!${items.map((item) => itemMarkup(item, url))}<li class="item requests" data-since="${time}">!${REQUESTS}
-<li class="item profile"><a class="head" !${link}><span class="label">Profile </span><code>${token}</code></a>
+<a class="small status-${statusClass(status)}" ${link}>${status}<span class="hidden"> Profile ${token}</span></a>
+<ul>${items.map((item) => itemMarkup(item, url))}<li class="item requests" data-since="${time}">${REQUESTS}
+<li class="item profile"><a class="head" ${link}><span class="label">Profile </span><code>${token}</code></a>
 <div class="pop"><a href="${url}.md" target="_top">Markdown for an AI assistant</a></div>
 </li></ul>
-</aside></template><script src="${files.script}"!${nonceOf('script')}></script></hindsight-toolbar>`
+</aside></template><script src="${files.script}"${nonceOf('script')}></script></hindsight-toolbar>`
 }
 
-function itemMarkup ({ panel, className = 'own', title, head, facts = {}, more = '' }: Item, url: string): string {
-  if (head === '') return ''
+function itemMarkup (
+  { panel, className = 'own', title, head: given, facts = {}, more }: Item, url: string
+): HtmlValue {
+  const head = html`${given}`
+  if (String(head) === '') return null
   const rows = Object.entries(facts).map(([label, value]) =>
     html`<div><dt>${label}</dt><dd>${visibleLine(String(value))}</dd></div>`)
-  const pop = rows.length === 0 ? '' : html`<dl class="pop">!${rows}!${more}</dl>`
-  return html`<li class="item ${className}"><a class="head" href="${url}?panel=${panel}" target="_top">` +
-    html`<span class="hidden">${String(title)}: </span>!${String(head)}</a>!${pop}</li>`
+  const pop = rows.length > 0 && html`<dl class="pop">${rows}${more}</dl>`
+  return html`<li class="item ${className}"><a class="head" href="${url}?panel=${panel}" target="_top">\
+<span class="hidden">${String(title)}: </span>${head}</a>${pop}</li>`
 }
