@@ -12,6 +12,7 @@ import { stateOf, type Lifecycle } from './lifecycle/state.js'
 import type { HindsightOptions } from './options.js'
 import type { Part } from './parts/part.js'
 import { compareMessages } from './parts/wire/collector.js'
+import { createTables as createPgTables, openPool as openPgPool } from './postgres.js'
 import { recordHooks } from './recording/application-hooks.js'
 import { timeHandlers } from './recording/handler-time.js'
 
@@ -104,7 +105,14 @@ export { secondsOf, type Duration } from './duration.js'
 export { similarName } from './similar-name.js'
 export type { QuerySettings } from './options.js'
 export { DEFAULT_DATA_DIR } from './store/open.js'
-export { createTables, openPool } from './postgres.js'
+
+/** Connections to PostgreSQL, of the package `pg`, whose types an application need not have. */
+export interface PostgresPool {
+  query (text: string, values?: unknown[]): Promise<{ rows: any[] }>
+  end (): Promise<void>
+}
+export const openPool: (url: string, max: number) => PostgresPool = openPgPool
+export const createTables = createPgTables as unknown as (pool: PostgresPool, sql: string) => Promise<void>
 
 // Messages: origin, access, negotiation, headers.
 export { absoluteUrl, addressRanges, isOwnOrigin as isSameOrigin } from './http/origin.js'

@@ -118,10 +118,10 @@ t.test('installing the package runs no script, and its dependencies download not
   t.notOk('fastify' in manifest.dependencies, 'it uses the Fastify of the application')
   const lock = JSON.parse(
     readFileSync(join(ROOT, 'package-lock.json'), 'utf8')
-  ) as { packages: Record<string, { dev?: boolean, optional?: boolean, hasInstallScript?: boolean, resolved?: string, integrity?: string }> }
+  ) as { packages: Record<string, { dev?: boolean, devOptional?: boolean, hasInstallScript?: boolean, resolved?: string, integrity?: string }> }
   const packages = Object.entries(lock.packages).filter(([place]) => /(?:^|\/)node_modules\/(?!fastify-hindsight$)/.test(place))
   const withScript = packages.filter(([, { hasInstallScript }]) => hasInstallScript === true)
-  t.same(withScript.filter(([, { dev }]) => dev !== true).map(([place]) => place), [])
+  t.same(withScript.filter(([, { dev, devOptional }]) => dev !== true && devOptional !== true).map(([place]) => place), [])
   const optional = withScript.filter(([place]) => place.replace('node_modules/', '') in manifest.peerDependencies).map(([place]) => place)
   t.same(optional, ['node_modules/@photostructure/sqlite'], 'of the optional peers')
   t.ok(existsSync(join(ROOT, 'node_modules/@photostructure/sqlite/prebuilds')), 'its script selects a prebuilt binary, which is part of it')
