@@ -126,10 +126,10 @@ export const rules: readonly Rule[] = [
     expect: (expected, one) => ({ ...withMessage(expected, `Token "${TOKEN_PATH.exec(pathOf(one))?.[1]}" was not found.`), cause: null })
   },
   {
-    name: 'requests for the profiler leave no profile',
-    reason: 'To look at the newest profiles would push them out; the reference leaves out all but the redirect to its list.',
-    applies: (one, { link }) => link !== null && /^\/_(?:profiler|wdt)(?:\/|$)/.test(pathOf(one)),
-    expect: (expected) => ({ ...expected, link: null })
+    name: 'the profiler\'s answers leave no profile, its refusals do',
+    reason: 'To look at the newest profiles would push them out; a refusal is one like any other. The reference stores the redirect to its list alone.',
+    applies: (one) => /^\/_(?:profiler|wdt)(?:\/|$)/.test(pathOf(one)),
+    expect: (expected, one) => ({ ...expected, link: expected.status >= 400 ? originOf(one) : null })
   },
   {
     name: 'the link to a profile is on the origin of the request',
