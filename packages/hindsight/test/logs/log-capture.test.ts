@@ -1,5 +1,5 @@
 import { hasSubscribers, subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { Agent, get } from 'node:http'
+import { Agent, get, type IncomingHttpHeaders } from 'node:http'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -188,7 +188,10 @@ inBothModes('the lines that a log controller of the application writes first are
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())
   for (const path of ['/1', '/2', '/parent']) {
-    await new Promise<void>((resolve, reject) => get({ port, path, agent }, (response) => response.resume().on('end', () => resolve())).on('error', reject))
+    const headers = await new Promise<IncomingHttpHeaders>((resolve, reject) => {
+      get({ port, path, agent }, (response) => response.resume().on('end', () => resolve(response.headers))).on('error', reject)
+    })
+    await profileOf(app, { headers })
   }
   const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
   t.equal(profiles.length, 4)
@@ -303,7 +306,10 @@ inBothModes('the first line of a request is not attributed to the previous reque
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.teardown(() => agent.destroy())
   for (const path of ['/1', '/2', '/3']) {
-    await new Promise<void>((resolve, reject) => get({ port, path, agent }, (response) => response.resume().on('end', () => resolve())).on('error', reject))
+    const headers = await new Promise<IncomingHttpHeaders>((resolve, reject) => {
+      get({ port, path, agent }, (response) => response.resume().on('end', () => resolve(response.headers))).on('error', reject)
+    })
+    await profileOf(app, { headers })
   }
   const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
   t.equal(profiles.length, 3)

@@ -98,7 +98,7 @@ inBothModes('a number, and a short value between signs', async (t, build) => {
   for (const [path, shown] of [
     ['/pin/4711', '/pin/******'], ['/pin/471104', '/pin/******'], ['/reset/ab12-7', '/reset/******-7'], ['/only/ab1.json', '/only/******.json'],
     ['/reset/12-12', '/reset/******-******'],
-    ['/verify/482913', '/verify/******'], ['/verify/482913?a=/verify/482913', '/verify/******?a=/verify/******'],
+    ['/verify/482913', '/verify/******'], ['/verify/482913?a=/verify/482913', '/verify/******?a=%2Fverify%2F******'],
     ['/page/password=ab12', '/page/password=******'],
     ['/verify/404', '/verify/404'], ['/verify/resend', '/verify/resend'], ['/page', '/page']
   ] as const) {
