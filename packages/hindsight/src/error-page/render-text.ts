@@ -142,7 +142,7 @@ export function exceptionParts (
     ...(Object.keys(fields).length === 0
       ? []
       : [Object.entries(fields).map(([name, value]) =>
-      `- ${escapeMarkdown(cut(name, MAX_TITLE))}: ${code(fieldText(value))}`).join('\n')]),
+          `- ${escapeMarkdown(cut(name, MAX_TITLE))}: ${code(fieldText(value))}`).join('\n')]),
     ...(note === undefined ? [] : [escapeMarkdown(note)]),
     ...(calls.length === 0 ? [] : [calls.join('\n')]),
     ...(vendor === 0 ? [] : [`${counted(vendor, 'vendor frame')}.`]),
