@@ -38,6 +38,7 @@ export default [
       'dot-notation': 'error',
       eqeqeq: ['error', 'always', { null: 'ignore' }],
       'new-cap': ['error', { capIsNew: false }],
+      'no-empty': ['error', { allowEmptyCatch: true }],
       'no-eval': 'error',
       'no-implied-eval': 'error',
       'no-lone-blocks': 'error',
@@ -90,7 +91,7 @@ export default [
     }
   },
   {
-    files: ['packages/hindsight/src/**/script.js'],
+    files: ['packages/hindsight/src/**/{script,page,copy-button}.js'],
     languageOptions: { globals: { ...globals.browser } }
   },
   {

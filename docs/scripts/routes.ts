@@ -1,6 +1,5 @@
 import Fastify, { type FastifyInstance } from 'fastify'
 import { service } from '../../app/service.js'
-import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 
 /** What each route answers, by its name. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {

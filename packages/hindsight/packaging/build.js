@@ -114,7 +114,7 @@ function commonJs (names) {
     resolveImportMeta: (property) => property === 'dirname'
       ? '__dirname'
       : "(typeof __filename === 'string' ? require('node:url').pathToFileURL(__filename).href : undefined)",
-    // Jest imports nothing in CommonJS. Fastify is all that an application needs from here; the others are the commands'.
+    // Jest imports nothing in CommonJS. An application needs only Fastify from here; the others are the commands'.
     renderDynamicImport: ({ targetModuleId }) => targetModuleId === 'fastify'
       ? { left: 'Promise.resolve().then(() => ({ default: require(', right: ') }))' }
       : null

@@ -21,8 +21,8 @@ export interface ResolvedOptions {
 }
 
 /**
- * Checks the values of options and completes `app.hindsight`. Throws an error with the option's name. `ofLifecycle`: the
- * parts of a lifecycle.
+ * Checks the values of options and completes `app.hindsight`. Throws an error with the option's name.
+ * `ofLifecycle`: the parts of a lifecycle.
  */
 export function prepare (
   app: FastifyInstance, { options, settings }: ResolvedOptions, ofLifecycle: readonly Part[] = []

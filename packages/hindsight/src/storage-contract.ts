@@ -78,7 +78,8 @@ const CASES: Case[] = [
     await storage.put([{ ...recordOf(failure('000001', { method: 'PUT' })), keepsPlace: true }])
     assert.equal((await storage.get('000001'))?.method, 'PUT')
     const { profiles } = await storage.search({ limit: 10 })
-    assert.deepEqual(profiles.map(({ token, error, pinned }) => [token, error, pinned]), [['000002', false, false], ['000001', true, true]])
+    const found = profiles.map(({ token, error, pinned }) => [token, error, pinned])
+    assert.deepEqual(found, [['000002', false, false], ['000001', true, true]])
     await hasStats(storage, { profiles: 2, failures: 1, pinned: 1 })
     await storage.put([{ ...recordOf(profile('000003')), keepsPlace: true }])
     await finds(storage, [{}, ['000003', '000002', '000001']])
@@ -88,13 +89,34 @@ const CASES: Case[] = [
     const first = profile('000001', { logs: [warning, warning], ...routed('top') })
     await put(storage, [first, failure('000002', { parent: '000001' })])
     const { time, method, duration, url, ip } = first
-    const [same, exception] = [{ time, method, duration, url, ip, pinned: false, values: { issues: 'yes' } }, 'NotFoundError: No route found']
+    const same = { time, method, duration, url, ip, pinned: false, values: { issues: 'yes' } }
+    const exception = 'NotFoundError: No route found'
     const found = (await storage.search({ limit: 10 })).profiles
     const values = { failure: found[0]?.values?.failure }
     assert.match(values.failure ?? '', /^f[0-9a-f]{8}$/)
     assert.deepEqual(found, [
-      { ...same, token: '000002', status: 404, error: true, exception, route: null, warnings: 0, parent: '000001', values: { ...values, issues: 'yes' } },
-      { ...same, token: '000001', status: 200, error: false, exception: null, route: 'top', warnings: 2, parent: null, values: { issues: 'Logs: careful' } }
+      {
+        ...same,
+        token: '000002',
+        status: 404,
+        error: true,
+        exception,
+        route: null,
+        warnings: 0,
+        parent: '000001',
+        values: { ...values, issues: 'yes' }
+      },
+      {
+        ...same,
+        token: '000001',
+        status: 200,
+        error: false,
+        exception: null,
+        route: 'top',
+        warnings: 2,
+        parent: null,
+        values: { issues: 'Logs: careful' }
+      }
     ])
   }],
   ['a cursor continues after the previous page, whatever was put meanwhile', {}, async (storage) => {
@@ -148,8 +170,10 @@ const CASES: Case[] = [
       [{ parent: '000001' }, ['000003']], [{ error: true, method: 'POST' }, []],
       [{ error: true, status: '5xx', exception: 'found', ip: '2001:db8::7', until: Date.parse('2027') }, ['000003']],
       [{ not: [{ url: 'robots.txt' }] }, ['000001']], [{ not: [{ route: 'shop_*' }] }, ['000003', '000002']],
-      [{ not: [{ status: '4xx' }, { status: '503' }] }, ['000003', '000001']], [{ not: [{ exception: 'found' }], status: '5xx' }, ['000004']],
-      [{ not: [{ parent: '000001' }] }, ['000004', '000002', '000001']], [{ not: [{ values: { queries: '>1' } }] }, all])
+      [{ not: [{ status: '4xx' }, { status: '503' }] }, ['000003', '000001']],
+      [{ not: [{ exception: 'found' }], status: '5xx' }, ['000004']],
+      [{ not: [{ parent: '000001' }] }, ['000004', '000002', '000001']],
+      [{ not: [{ values: { queries: '>1' } }] }, all])
   }],
   ['numbers that parts add to the search are compared, and their texts are found', {}, async (storage) => {
     const counts = [5, 20, 21, 123].map((count, i) => profile(`00000${i + 1}`, {
@@ -160,10 +184,12 @@ const CASES: Case[] = [
     })])
     const counted = (queries: string): Criteria => ({ values: { queries } })
     await finds(storage,
-      [counted('>20'), ['000004', '000003']], [counted('>=20'), ['000004', '000003', '000002']], [counted('<20'), ['000001']],
+      [counted('>20'), ['000004', '000003']], [counted('>=20'), ['000004', '000003', '000002']],
+      [counted('<20'), ['000001']],
       [counted('<=20'), ['000002', '000001']], [counted('=20'), ['000002']], [counted('=2'), []], [counted('>123'), []],
       [{ values: { 'n+1': 'yes' } }, ['000003']], [{ values: { queries: '>5', 'n+1': 'yes' } }, ['000003']],
-      [{ values: { other: '>1' } }, []], [{ values: { "x'": '>1' } }, []], [{ not: [counted('>20')] }, ['000006', '000005', '000002', '000001']],
+      [{ values: { other: '>1' } }, []], [{ values: { "x'": '>1' } }, []],
+      [{ not: [counted('>20')] }, ['000006', '000005', '000002', '000001']],
       [{ exception: 'queries=' }, ['000006']], [{ exception: '123' }, []])
     const { profiles: [summary] } = await storage.search({ criteria: { values: { 'n+1': 'yes' } }, limit: 1 })
     assert.deepEqual(summary?.values, { queries: '21', 'n+1': 'yes', issues: 'Queries: 1 warning' })

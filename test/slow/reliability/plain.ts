@@ -1,6 +1,5 @@
 import Fastify from 'fastify'
 import { service } from '../../../app/service.js'
-import { hindsight } from '../../../packages/hindsight/src/index.js'
 
 // An application with the plugin only: it is not closed when its process ends.
 const [dataDir = ''] = process.argv.slice(2)

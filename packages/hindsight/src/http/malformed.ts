@@ -1,7 +1,9 @@
 import type { Socket } from 'node:net'
 import type { FastifyError, FastifyInstance, FastifyServerOptions } from 'fastify'
 import { connectionOf, messageState, pathOf } from './requests.js'
-import { HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError } from './http-errors.js'
+import {
+  HeaderOverflowError, MalformedMessageError, RequestTimeoutError, SuspiciousOperationError
+} from './http-errors.js'
 import { MAX_PACKET, refuseMessage, trackResponses, type RefusedRequest } from './refused-message.js'
 
 /** An error of the HTTP parser of Node.js. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { attempt } from '../call.js'
 
 /** One place in the order of a lifecycle's listeners, as it is after registration. */

@@ -151,7 +151,7 @@ export interface Refusal {
 
 /**
  * The services of one application, as `app.hindsight`. This interface has those of the lifecycle; each feature declares
- * its own by declaration merging. `packages/hindsight/src/hindsight.ts` and `packages/hindsight/src/prepare.ts` set them before the first request.
+ * its own by declaration merging. `begin.ts` and `prepare.ts` set them before the first request.
  */
 export interface Services {
   /** The application: the pages of the profiler may be answered by another instance. */

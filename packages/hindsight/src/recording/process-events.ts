@@ -33,7 +33,8 @@ const applications = { withLifecycle: 0, observed: 0 }
 /** Attributes unhandled rejections to requests, until the returned function is called. */
 function watchRejections (hasLifecycle: boolean): () => void {
   const kind = hasLifecycle ? 'withLifecycle' : 'observed'
-  if (applications.observed + applications.withLifecycle === 0) process.on('newListener', onAdded).on('removeListener', onRemoved)
+  const isFirst = applications.observed + applications.withLifecycle === 0
+  if (isFirst) process.on('newListener', onAdded).on('removeListener', onRemoved)
   applications[kind]++
   listenForRejections()
   return () => {

@@ -36,7 +36,10 @@ declare module '../lifecycle/state.js' {
 /** The calls that led to one of `send`, at most: instrumentation may have wrapped it. */
 const MAX_CALLS = 5
 
-/** Records the requests of an application, from their beginning to their profiles. Hooks of Hindsight, or of a lifecycle, call these functions. */
+/**
+ * Records the requests of an application, from their beginning to their profiles. Hooks of Hindsight, or of a
+ * lifecycle, call these functions.
+ */
 export type Recorder = ReturnType<typeof createRecorder>
 
 /** `settings`: null where no request is profiled; then failures are recorded for their diagnostic pages only. */

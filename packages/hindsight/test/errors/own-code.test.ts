@@ -94,7 +94,8 @@ function fileOf (name: string): (map: object) => string {
 t.test('a place in a build that does not run with source maps is that of its source', (t) => {
   for (const [name, source, mapFor] of [
     ['linked', '../src/price.ts', fileOf('linked')], ['inline', '../src/price.ts', dataOf],
-    ['rooted', 'price.ts', (map) => fileOf('rooted')({ ...map, sourceRoot: '../src' })], ['root', 'price.ts', (map) => dataOf({ ...map, sourceRoot: '../src/' })]
+    ['rooted', 'price.ts', (map) => fileOf('rooted')({ ...map, sourceRoot: '../src' })],
+    ['root', 'price.ts', (map) => dataOf({ ...map, sourceRoot: '../src/' })]
   ] as Array<[string, string, (map: object) => string]>) {
     const file = compile(name, source, mapFor)
     const lines = readFileSync(file, 'utf8').split('\n')

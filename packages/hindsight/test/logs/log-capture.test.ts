@@ -332,7 +332,7 @@ t.test('pino publishes its lines to the diagnostics channel', async (t) => {
   const [message] = published as Array<{ instance: unknown, arguments: unknown[], result: unknown }>
   if (message === undefined) {
     return t.fail(
-      `pino ${pino.version} no longer publishes to the diagnostics channel "${CHANNEL}", by which packages/hindsight/src/logs/log-capture.ts captures log lines: profiles would ` +
+      `pino ${pino.version} no longer publishes to the diagnostics channel "${CHANNEL}", by which logs/log-capture.ts captures log lines: profiles would ` +
       'have none'
     )
   }

@@ -82,7 +82,8 @@ t.test('random tokens of issuers are masked bare in a message', async t => {
 
 /** Texts that are shown as they are. */
 const plainTexts = [
-  'open /etc/passwd:12', 'at /etc/passwd:12:3', 'seed=linen', 'seed: cotton', 'secretary: Bob', 'The secretary: Ann', 'sessions: 17', 'sessions=17 open', 'error code 0x80070005', 'error code: 0x80070005', 'code=0x80070005', 'state=open&code=DE', 'expires_in=3600',
+  'open /etc/passwd:12', 'at /etc/passwd:12:3', 'seed=linen', 'seed: cotton', 'secretary: Bob', 'The secretary: Ann', 'sessions: 17', 'sessions=17 open',
+  'error code 0x80070005', 'error code: 0x80070005', 'code=0x80070005', 'state=open&code=DE', 'expires_in=3600',
   'session expires_in=3600', 'id,name,size\n1,ada,12', 'user, token\nada, x',
   'curl -u https://a.test/x',
   'curl --user-agent=Mozilla:5 https://a.test', '{pass: 3, fail: 0}', '{"pass":3,"fail":0}', 'pass: 12, fail: 1', 'passRate: 0.97', 'passRate=97',

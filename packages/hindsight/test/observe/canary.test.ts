@@ -16,7 +16,7 @@ t.test('an encapsulated instance has its parent as prototype: the scope of a hoo
   let sibling: FastifyInstance | undefined
   await app.register(async (instance) => { sibling = instance })
   const isAround = (outer: unknown, inner: unknown): boolean => Object.prototype.isPrototypeOf.call(outer as object, inner as object)
-  t.ok(isAround(app, child) && isAround(child, grandchild) && isAround(app, grandchild), 'packages/hindsight/src/lifecycle/hooks.ts: find the scope of a hook in another way')
+  t.ok(isAround(app, child) && isAround(child, grandchild) && isAround(app, grandchild), 'lifecycle/hooks.ts: find the scope of a hook in another way')
   t.notOk(isAround(child, app) || isAround(child, sibling))
 })
 
@@ -35,7 +35,7 @@ t.test('hooks run in the order in which Fastify has executed its queue, those of
   })
   add(app, 'after the child')
   await app.inject('/')
-  t.same(ran, added, 'packages/hindsight/src/lifecycle/hooks.ts: the order of `after` is no longer that of hooks')
+  t.same(ran, added, 'lifecycle/hooks.ts: the order of `after` is no longer that of hooks')
 })
 
 t.test('a hook that is added to the root through the wrapped `addHook` of the root is added by children, too', async (t) => {
@@ -69,7 +69,7 @@ for (const [name, raised, body] of DEFAULTS) {
     app.get('/', async () => { throw raised })
     t.equal(
       (await app.inject('/')).body, body,
-      'packages/hindsight/src/error-page/diagnostic-page.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page'
+      'error-page/diagnostic-page.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page'
     )
     t.same(seen, [raised])
   })
@@ -82,7 +82,7 @@ t.test('Fastify sends its default 404 for an unknown URL and after reply.callNot
   app.addHook('onSend', async (request) => { is404.push(request.is404) })
   app.get('/gone', (_request, reply) => { reply.callNotFound() })
   for (const url of ['/nowhere', '/gone']) {
-    t.equal((await app.inject(url)).body, `{"message":"Route GET:${url} not found","error":"Not Found","statusCode":404}`, 'packages/hindsight/src/error-page/diagnostic-page.ts')
+    t.equal((await app.inject(url)).body, `{"message":"Route GET:${url} not found","error":"Not Found","statusCode":404}`, 'error-page/diagnostic-page.ts')
   }
   t.same(is404, [true, true])
 })

@@ -30,10 +30,15 @@ t.test('what makes stacks applies the source maps that only it has, and may fail
     return frames?.split('\n').find((line) => /called\.\w+:/.test(line))
   }
   t.match(lineBy(undefined), /called\.mjs:1:32\)$/)
-  t.equal(lineBy((error, [site]) => `${error.name}\n    at ${site?.getFunctionName()} (${site?.getFileName()?.replace('.mjs', '.ts')}:${Number(site?.getLineNumber()) + 9}:1)`)?.replace(/file.*\//, ''), '    at called (called.ts:10:1)')
+  const mapped = lineBy((error, [site]) => {
+    const place = `${site?.getFileName()?.replace('.mjs', '.ts')}:${Number(site?.getLineNumber()) + 9}:1`
+    return `${error.name}\n    at ${site?.getFunctionName()} (${place})`
+  })
+  t.equal(mapped?.replace(/file.*\//, ''), '    at called (called.ts:10:1)')
   t.match(lineBy(() => { throw new Error('of the application') }), /called\.mjs:1:32\)$/)
   t.match(lineBy((_error, sites) => sites), /called\.mjs:1:32\)$/)
-  t.equal(lineBy(() => `Error\n    at called.js:1:1${String(new Error('within').stack)}`.split('\n').slice(0, 2).join('\n')), '    at called.js:1:1Error: within')
+  const nested = lineBy(() => `Error\n    at called.js:1:1${String(new Error('within').stack)}`.split('\n').slice(0, 2).join('\n'))
+  t.equal(nested, '    at called.js:1:1Error: within')
 })
 
 t.test('the frames are those of the application', async (t) => {

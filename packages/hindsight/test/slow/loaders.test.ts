@@ -64,10 +64,12 @@ for (const [name, args, file] of CASES) {
     const { functions } = collectors.cpu as CpuRecord
     const summary = />(The handler of GET \/[^]*?failed with)/.exec(page)?.[1]?.replace(/<[^>]*>/g, '')
     const lineOf = (text: string): number => SOURCE.slice(0, SOURCE.indexOf(text)).split('\n').length
-    const [thrown, called, handler, route] = ["throw new Error('No price')", 'return shop.find(', 'async function price', "app.get('/'"].map(lineOf) as [number, number, number, number]
+    const texts = ["throw new Error('No price')", 'return shop.find(', 'async function price', "app.get('/'"]
+    const [thrown, called, handler, route] = texts.map(lineOf) as [number, number, number, number]
     const place = file.includes('://') ? file : join(project, file)
     t.same(own.map((frame) => [frame.file, frame.line]), [[place, thrown], [place, called]])
-    t.same(own.map(({ line, excerpt }) => excerpt?.lines[line - excerpt.start]), [thrown, called].map((line) => existsSync(place) ? SOURCE.split('\n')[line - 1] : undefined))
+    const shown = [thrown, called].map((line) => existsSync(place) ? SOURCE.split('\n')[line - 1] : undefined)
+    t.same(own.map(({ line, excerpt }) => excerpt?.lines[line - excerpt.start]), shown)
     t.equal(summary, `The handler of GET / (${file}:${route}) failed with`)
     // These loaders apply their source maps to stacks, and Node.js has none.
     const hasMap = !['ts-node', 'esbuild-register'].includes(name)

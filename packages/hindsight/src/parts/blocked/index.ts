@@ -85,7 +85,8 @@ function cookieBlocks (request: FastifyRequest, sent: Sent): Refusal[] {
   const { originOf, lifecycle } = servicesOf(request)
   const { scheme, host } = originOf(request)
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers as Record<string, string | undefined>
-  return droppedCookies(sent['set-cookie'], { scheme, host, site, mode, sessionCookie: lifecycle?.sessionCookie ?? null })
+  const sessionCookie = lifecycle?.sessionCookie ?? null
+  return droppedCookies(sent['set-cookie'], { scheme, host, site, mode, sessionCookie })
 }
 
 /** The facts of a request that decide whether a browser accepts cookies. */

@@ -181,7 +181,8 @@ t.test('without SQLite commands end with one sentence, and tools answer with it,
     t.same([code, stdout, stderr], [1, '', `fastify-hindsight: ${sentence}\n`], args.join(' '))
   }
   const client = new Client({ name: 'test', version: '1.0.0' })
-  await client.connect(new StdioClientTransport({ command: process.execPath, args: [...flags, '--import=tsx', 'packages/hindsight/bin/fastify-hindsight.js', 'mcp'], cwd }))
+  const args = [...flags, '--import=tsx', 'packages/hindsight/bin/fastify-hindsight.js', 'mcp']
+  await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd }))
   t.teardown(() => client.close())
   t.match(await client.callTool({ name: 'read_profile', arguments: {} }), { isError: true, content: [{ text: sentence }] })
 })

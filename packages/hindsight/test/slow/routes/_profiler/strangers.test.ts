@@ -5,7 +5,6 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastif
 import t, { type Test } from 'tap'
 import { pluginOf } from '../../../support/products.js'
 import application, { options as serverOptions } from '../../../../../../app/app.js'
-import { hindsight } from '../../../../src/hindsight.js'
 import { preload } from '../../../../src/observe.js'
 import { OPTIONS } from '../../../../src/check-options.js'
 import type { HindsightOptions } from '../../../../src/options.js'
