@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { HindsightOptions, StoredUser, Voter } from 'fastify-hindsight/full'
+import type { SecuritySettings } from '../../lib/options.js'
+import type { StoredUser } from '../../lib/security/users.js'
+import type { Voter } from '../../lib/security/voters.js'
 import type { Article } from './store.js'
 
 // The SHA-256 of "a-token-of-ada-for-the-tour".
@@ -35,7 +37,7 @@ export const articleVoter: Voter = {
 }
 
 /** Two ways in: programs bring their credentials with each request, people log in once. */
-export const security: NonNullable<HindsightOptions['security']> = {
+export const security: SecuritySettings = {
   providers: { people: { users } },
   firewalls: [
     { name: 'static', pattern: '/style.css', security: false },

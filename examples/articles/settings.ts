@@ -1,4 +1,4 @@
-import type { HindsightOptions } from 'fastify-hindsight/full'
+import type { ServiceOptions } from '../../lib/options.js'
 import { security } from './security.js'
 import type { Article, ArticleStore } from './store.js'
 import en, { type Words } from './words/en.js'
@@ -25,7 +25,7 @@ declare module 'fastify' {
 const words: Record<string, Words> = { en, fr }
 
 /** What this application asks of the lifecycle; where it listens and whether it explains itself says the environment. */
-export function settings (articles: ArticleStore): HindsightOptions {
+export function settings (articles: ArticleStore): ServiceOptions {
   return {
     defaultLocale: 'en',
     enabledLocales: Object.keys(words),

@@ -1,6 +1,6 @@
 import { html, type Collector } from 'fastify-hindsight'
 
-/** What the panel shows. A request that was refused early has neither. */
+/** What the panel shows. A request that another hook answered early has neither. */
 interface Looked {
   tenant: string | null
   orders: string[]

@@ -1,5 +1,6 @@
 import type { FastifyContextConfig, FastifyInstance, FastifyRequest } from 'fastify'
-import type { ConvertedParams, User } from 'fastify-hindsight/full'
+import type { ConvertedParams } from '../../../lib/attributes.js'
+import type { User } from '../../../lib/security/users.js'
 import { article as schema, draft } from '../schemas.js'
 import type { Draft } from '../store.js'
 

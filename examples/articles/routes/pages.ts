@@ -1,6 +1,7 @@
 import formbody from '@fastify/formbody'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
-import { checkCsrfToken, csrfToken, type User } from 'fastify-hindsight/full'
+import { checkCsrfToken, csrfToken } from '../../../lib/security/login-session.js'
+import type { User } from '../../../lib/security/users.js'
 import { layoutVariables } from '../layout.js'
 import { draft } from '../schemas.js'
 import type { Article, Draft } from '../store.js'
