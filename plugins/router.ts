@@ -1,12 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
-  attributesOf, explainInsecure, explainNoMatch, type NoMatch, notFound, redirectPage, routeConfigOf, type
-  RouteMatch, routeMatchOf
+  attributesOf, explainInsecure, explainNoMatch, type NoMatch, notFound, type RecordedConfig, redirectPage,
+  routeConfigOf, type RouteMatch, routeMatchOf
 } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
 import { Answer, listener, Skip } from '../lib/listener.js'
 
 declare module 'fastify' {
+  interface FastifyContextConfig extends RecordedConfig {}
   interface FastifyRequest {
     /** The route that matched; null before the router listener has run, and where none did. */
     route: RouteMatch | null

@@ -89,7 +89,7 @@ function addReadyHook (app: FastifyInstance): void {
 export { attributesOf, contextOf, recordingOf, requestContext, routeConfigOf, servicesOf } from './lifecycle/state.js'
 export { stateOf as traceOf } from './lifecycle/state.js'
 export type {
-  Lifecycle, Refusal, RequestState as RequestTrace, RouteConfig, RouteMatch, Services
+  Lifecycle, RecordedConfig, Refusal, RequestState as RequestTrace, RouteConfig, RouteMatch, Services
 } from './lifecycle/state.js'
 export type { HookRun } from './lifecycle/event-recorder.js'
 export type { ListenerEvent, PassName, Slot } from './lifecycle/events.js'

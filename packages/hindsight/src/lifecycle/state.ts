@@ -6,7 +6,19 @@ import type { HookRun } from './event-recorder.js'
 import type { HookStage, PassName, Slot } from './events.js'
 
 /** The `config` of a route. */
-export type RouteConfig = FastifyRequest['routeOptions']['config']
+export type RouteConfig = FastifyRequest['routeOptions']['config'] & RecordedConfig
+
+/** What a route may declare in its `config`. The interface of Fastify is for the names of the application. */
+export interface RecordedConfig {
+  /** The name of the route in logs and profiles; by default `<METHOD> <pattern>`. */
+  name?: string
+  /** False: requests of this route are not profiled; `failures`: those with a status below 400 are not. */
+  profile?: boolean | 'failures'
+  /** True: the route exists only for clients that may see the debug surface. */
+  debugOnly?: boolean
+  /** True: the route answers only requests by TLS. */
+  httpsOnly?: boolean
+}
 
 /** The route that matched a request. */
 export interface RouteMatch {
@@ -181,16 +193,6 @@ export interface Services {
 declare module 'fastify' {
   interface FastifyInstance {
     hindsight: Services
-  }
-  interface FastifyContextConfig {
-    /** The name of the route in logs and profiles; by default `<METHOD> <pattern>`. */
-    name?: string
-    /** False: requests of this route are not profiled; `failures`: those with a status below 400 are not. */
-    profile?: boolean | 'failures'
-    /** True: the route exists only for clients that may see the debug surface. */
-    debugOnly?: boolean
-    /** True: the route answers only requests by TLS. */
-    httpsOnly?: boolean
   }
 }
 

@@ -1,4 +1,5 @@
-import type { FastifyContextConfig, FastifyInstance, LogLevel } from 'fastify'
+import type { FastifyInstance, LogLevel } from 'fastify'
+import type { RecordedConfig } from '../lifecycle/state.js'
 import errorRoutes from './_error/index.js'
 import profilerRoutes from './_profiler/index.js'
 import toolbarRoutes from './_wdt/index.js'
@@ -7,7 +8,7 @@ export interface ProfilerPagesOptions {
   /** The path before `/_profiler`, without a slash at its end. Default: none. */
   base?: string
   /** What each route declares in its `config` besides its name. */
-  config?: FastifyContextConfig
+  config?: RecordedConfig
   /** The level of the routes' log lines. */
   logLevel?: LogLevel
   /** Whether the toolbar and the previews of error pages are left out. Default: false. */

@@ -1,8 +1,8 @@
 import createError from '@fastify/error'
-import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isRetrieval, pathnameOf, representation } from '../../http/requests.js'
 import { noncesOf, preventCaching, type Nonces } from '../../http/responses.js'
-import { stateOf } from '../../lifecycle/state.js'
+import { routeConfigOf, stateOf, type RecordedConfig } from '../../lifecycle/state.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../reading/pages/layout.js'
 import type { Profile } from '../../store/profile.js'
 import type { SafeHtml } from '../../view/text.js'
@@ -23,7 +23,7 @@ export type Fields = Readonly<Record<string, unknown>>
 
 /** The options of each route. */
 export function routeOptions ({ profilerRoute }: FastifyInstance, name: string) {
-  const config: FastifyContextConfig = { name, ...profilerRoute.config }
+  const config: RecordedConfig = { name, ...profilerRoute.config }
   return { ...profilerRoute, config }
 }
 
@@ -37,7 +37,7 @@ export function isolate (app: FastifyInstance): void {
   // Hooks of the application may have set headers of CORS and of caches.
   app.addHook('onSend', async function keepPrivate (request, reply) {
     for (const name in reply.getHeaders()) if (name.startsWith('access-control-')) reply.removeHeader(name)
-    if (request.routeOptions.config.name !== ASSET) preventCaching(reply)
+    if (routeConfigOf(request)?.name !== ASSET) preventCaching(reply)
   })
 }
 
