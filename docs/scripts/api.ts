@@ -37,7 +37,8 @@ ${rows.sort().join('\n')}
 
 The exports of the package. An editor shows their types and comments. [Options](options.md) has
 \`HindsightOptions\`, [the JSON of a profile](profile.md) has \`Profile\`.
-\`fastify-hindsight/register\` is the preload and exports nothing; [the recorder](recorder.md) has a page.
+\`fastify-hindsight/register\` is the preload and exports nothing.
+[The recorder](recorder.md) has a page.
 
 ${sections.join('\n')}`
 }

@@ -29,7 +29,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   _preview_error: 'The error page of a status, as production shows it: `/_error/404`, `/_error/500.json`'
 }
 
-/** The page of the routes, as Markdown: what the plugin declares. */
+/** The page of the routes, as Markdown: what the service declares. */
 export async function routesPage (): Promise<string> {
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   const rows: string[] = []
@@ -48,11 +48,11 @@ export async function routesPage (): Promise<string> {
   return `# HTTP routes
 
 The routes of the profiler exist in debug mode, for clients that [may see the debug
-surface](../explanation/security-model.md#access-to-the-debug-surface). With \`profiler.role\` the
-routes below \`/_profiler/\` exist in production, too, for users with that role.
+surface](../explanation/security-model.md#access-to-the-debug-surface).
 
-They are not routes of an observed application: a private Fastify instance has them. If the plugin
-is registered with a prefix, they have that prefix.
+In the service they are routes of the application. With \`profilerRole\` the routes below
+\`/_profiler/\` exist in production, too, for users with that role. In other applications a private
+Fastify instance has them. If the plugin is registered with a prefix, they have that prefix.
 
 - GET routes answer HEAD, too.
 - POST needs the token of a form of these pages.
