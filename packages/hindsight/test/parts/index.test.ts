@@ -1,7 +1,8 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { exceptions as exceptionsPanel } from '../../src/parts/exceptions/index.js'
-import { parts } from '../../src/parts/index.js'
+import { serviceParts } from '../../../../lib/parts/index.js'
+import { parts as packageParts } from '../../src/parts/index.js'
 import { countOf, panelsOf, problemsOf } from '../../src/parts/read.js'
 import { menuGroups } from '../../src/reading/pages/profile.js'
 import type { Profile } from '../../src/store/profile.js'
@@ -13,7 +14,10 @@ import { markup, shown as panelOf } from './support.js'
 /** The profile as a store returns it. */
 const stored = (profile: Profile) => JSON.parse(JSON.stringify(profile)) as Profile
 
-/** The parts of Hindsight that have a panel. */
+/** The parts of a profile of the service. */
+const parts = [...packageParts, ...serviceParts]
+
+/** Those that have a panel. */
 const panels = parts.filter(({ panel }) => panel !== undefined)
 
 function shown (name: string, profile: Profile, query = {}): DocumentFragment {
@@ -29,11 +33,11 @@ const isProblem = ({ errors, warnings }: { errors: number, warnings: number }): 
 
 t.test('the menu has every panel, and a JSON panel for each other collector', async t => {
   t.same(panelsOf(parts, sample()).map(panel => panel.name),
-    ['overview', 'request', 'router', 'params', 'attributes', 'security', 'session', 'locale', 'pagination', 'exceptions', 'otherErrors', 'logs', 'timeline',
-      'spans', 'http-client', 'trace', 'cpu', 'events', 'cors', 'csp', 'cache', 'links', 'assets', 'template', 'config', 'custom', 'broken'])
+    ['overview', 'request', 'router', 'exceptions', 'otherErrors', 'logs', 'timeline', 'spans', 'http-client', 'trace', 'cpu', 'events', 'cors', 'csp',
+      'config', 'params', 'attributes', 'security', 'session', 'locale', 'pagination', 'cache', 'links', 'assets', 'template', 'custom', 'broken'])
   t.same(panelsOf(parts, profile('000001')), panels.filter(({ panel }) => panel?.always))
   t.same(panels.filter(({ panel }) => panel?.always).map(panel => panel.name),
-    ['overview', 'request', 'router', 'security', 'exceptions', 'logs', 'timeline', 'events'])
+    ['overview', 'request', 'router', 'exceptions', 'logs', 'timeline', 'events', 'security'])
   t.same(menuGroups(panelsOf(parts, sample())).map(({ title, panels }) => [title, panels.length]),
     [['Overview', 1], ['Request', 8], ['Errors', 2], ['Logs', 1], ['Timeline', 2], ['Calls', 2], ['CPU', 1], ['Headers and hooks', 7],
       ['Environment', 1], ['Application', 2]])
@@ -44,16 +48,16 @@ t.test('the menu has every panel, and a JSON panel for each other collector', as
 t.test('panels have counts and problems', async t => {
   const facts = (profile: Profile) => panelsOf(parts, profile).map(panel => [panel.name, countOf(panel, profile), isProblem(problemsOf(panel, profile))])
   t.same(facts(stored(sample())), [
-    ['overview', undefined, false], ['request', undefined, false], ['router', undefined, false], ['params', undefined, true],
-    ['attributes', undefined, false], ['security', undefined, false], ['session', undefined, false], ['locale', undefined, false],
-    ['pagination', undefined, true], ['exceptions', 2, true], ['otherErrors', undefined, true], ['logs', 2, true], ['timeline', undefined, false],
-    ['spans', undefined, false], ['http-client', undefined, true], ['trace', undefined, false], ['cpu', undefined, false], ['events', 3, true],
-    ['cors', undefined, true], ['csp', undefined, false], ['cache', undefined, false], ['links', undefined, false], ['assets', undefined, false],
-    ['template', undefined, false], ['config', undefined, false], ['custom', undefined, false], ['broken', undefined, true]
+    ['overview', undefined, false], ['request', undefined, false], ['router', undefined, false], ['exceptions', 2, true],
+    ['otherErrors', undefined, true], ['logs', 2, true], ['timeline', undefined, false], ['spans', undefined, false], ['http-client', undefined, true],
+    ['trace', undefined, false], ['cpu', undefined, false], ['events', 3, true], ['cors', undefined, true], ['csp', undefined, false],
+    ['config', undefined, false], ['params', undefined, true], ['attributes', undefined, false], ['security', undefined, false],
+    ['session', undefined, false], ['locale', undefined, false], ['pagination', undefined, true], ['cache', undefined, false],
+    ['links', undefined, false], ['assets', undefined, false], ['template', undefined, false], ['custom', undefined, false], ['broken', undefined, true]
   ])
   t.same(facts(profile('000001')), [
-    ['overview', undefined, false], ['request', undefined, false], ['router', undefined, false], ['security', 0, false], ['exceptions', 0, false],
-    ['logs', 0, false], ['timeline', undefined, false], ['events', 0, false]
+    ['overview', undefined, false], ['request', undefined, false], ['router', undefined, false], ['exceptions', 0, false],
+    ['logs', 0, false], ['timeline', undefined, false], ['events', 0, false], ['security', 0, false]
   ])
   t.same(problemsOf(panels.find(panel => panel.name === 'router') ?? { name: '' }, profile('000001', { status: 404 })), { errors: 1, warnings: 0 })
 })

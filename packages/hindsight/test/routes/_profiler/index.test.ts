@@ -9,7 +9,8 @@ import { Profiler, type ProfilerOptions } from '../../../src/store/profiler.js'
 import { MemoryStorage } from '../../../src/store/memory.js'
 import { recordOf } from '../../../src/store/summary.js'
 import { ISOLATION } from '../../../src/reading/pages/layout.js'
-import { parts } from '../../../src/parts/index.js'
+import { serviceParts } from '../../../../../lib/parts/index.js'
+import { parts as packageParts } from '../../../src/parts/index.js'
 import { profilerPages } from '../../../src/routes/profiler-pages.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
@@ -17,6 +18,9 @@ import { inBothModes } from '../../support/products.js'
 import { visible } from '../../../src/view/text.js'
 import { sample } from '../../parts/sample.js'
 import { parseHtml } from '../../support/parse-html.js'
+
+/** The parts of a profile of the service. */
+const parts = [...packageParts, ...serviceParts]
 
 async function start (t: Test, options: Partial<ProfilerOptions> = {}): Promise<FastifyInstance> {
   const app = fastify()
@@ -146,7 +150,7 @@ t.test('the menu links to every panel and marks those with problems', async t =>
   const empty = page((await app.inject({ url: '/_profiler/000001', headers: html })).body)
   t.same(
     [...empty.querySelectorAll('.menu details :is(summary, a)')].map(link => link.textContent),
-    ['4 without data', 'Security', 'Errors', 'Logs', 'Headers and hooks']
+    ['4 without data', 'Errors', 'Logs', 'Headers and hooks', 'Security']
   )
   for (const link of document.querySelectorAll('.menu a')) {
     const response = await app.inject({ url: `/_profiler/3fa94c${link.getAttribute('href')}`, headers: html })
@@ -175,7 +179,7 @@ t.test('an unknown panel is an error that lists the panels', async t => {
   app.hindsight.profiler.save(profile('000001'))
   const response = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: html })
   t.equal(response.statusCode, 404)
-  const sentence = 'Panel "__proto__" was not found; this profile has: overview, request, router, security, exceptions, logs, timeline, events.'
+  const sentence = 'Panel "__proto__" was not found; this profile has: overview, request, router, exceptions, logs, timeline, events, security.'
   t.equal(page(response.body).querySelector('.lead')?.textContent, sentence)
   const asJson = await app.inject({ url: '/_profiler/000001?panel=__proto__', headers: json })
   t.match([asJson.statusCode, asJson.json()], [404, { message: sentence }])

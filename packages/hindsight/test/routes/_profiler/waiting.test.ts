@@ -64,7 +64,7 @@ inBothModes('a request that has not ended is the first row of the list, and has 
   t.equal(unfinished.logs.at(-1)?.message, 'before the query')
   const validate = new Ajv({ strict: false, validateFormats: false }).compile(JSON.parse(readFileSync(PROFILE_SCHEMA, 'utf8')) as object)
   t.ok(validate(unfinished), JSON.stringify(validate.errors))
-  for (const panel of ['overview', 'queries', 'events', 'performance', 'request']) {
+  for (const panel of ['overview', 'queries', 'events', 'request']) {
     const text = await page(`${origin}/_profiler/${token}?panel=${panel}`)
     t.match(text, /What does it wait for\?[^]*In the handler[^]*For the line at which it waits, press Trace new requests/, panel)
     t.notMatch(text, /secret-of-the|<b>"|class="failure"|pin-form/, panel)
