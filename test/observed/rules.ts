@@ -129,7 +129,7 @@ export const rules: readonly Rule[] = [
     name: 'the profiler\'s answers leave no profile, its refusals do',
     reason: 'To look at the newest profiles would push them out; a refusal is one like any other. The reference stores the redirect to its list alone.',
     applies: (one) => /^\/_(?:profiler|wdt)(?:\/|$)/.test(pathOf(one)),
-    expect: (expected, one) => ({ ...expected, link: expected.status >= 400 ? originOf(one) : null })
+    expect: (expected, one) => ({ ...expected, link: (expected.status ?? 0) >= 400 ? originOf(one) : null })
   },
   {
     name: 'the link to a profile is on the origin of the request',
