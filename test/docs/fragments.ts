@@ -64,5 +64,6 @@ export function fragmentsOf (page: string): Snippet[] {
   const ahead = AHEAD[page] ?? ''
   return snippetsOf(page)
     .filter(({ language }) => language === 'ts' || language === 'js')
-    .map((snippet) => ({ ...snippet, code: ahead + snippet.code.replaceAll(OTHER_FILE, '') }))
+    // What is written for the folder `plugins` of the service is compiled in its root.
+    .map((snippet) => ({ ...snippet, code: ahead + snippet.code.replaceAll(OTHER_FILE, '').replaceAll("'../lib/", "'./lib/") }))
 }
