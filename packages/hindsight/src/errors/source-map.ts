@@ -44,7 +44,7 @@ function readMap (file: string): SourceMap | null {
   const isData = base.protocol === 'data:'
   const json = isData ? Buffer.from(comment.replace(/^.*,/, ''), 'base64') : readFileSync(base)
   const map = JSON.parse(json.toString()) as SourceMapPayload
-  const folder = new URL(map.sourceRoot?.replace(/\/?$/, '/') ?? '.', isData ? pathToFileURL(file) : base)
+  const folder = new URL((map.sourceRoot || '.').replace(/\/?$/, '/'), isData ? pathToFileURL(file) : base)
   return new SourceMap({ ...map, sourceRoot: '', sources: map.sources.map((source) => new URL(source, folder).href) })
 }
 
