@@ -6,6 +6,7 @@ declare module 'connect-pg-simple' {
     pool: object
     schemaName?: string
     tableName?: string
+    createTableIfMissing?: boolean
     /** Seconds. */
     ttl?: number
     errorLog?: (message: unknown, error: unknown) => void

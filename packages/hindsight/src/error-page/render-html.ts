@@ -5,7 +5,7 @@ import { frameAt, placeOf } from '../errors/stack-frame.js'
 import type { Nonces } from '../http/responses.js'
 import { readAsset } from '../view/asset.js'
 import {
-  counted, cut, grouped, html, htmlPage, oneLine, visibleLine, type HtmlValue, type SafeHtml
+  counted, cut, grouped, html, htmlPage, oneLine, SafeHtml, visibleLine, type HtmlValue
 } from '../view/text.js'
 import type { EditorLink } from '../view/editor.js'
 import {
@@ -29,9 +29,17 @@ const MAX_TEXT = 2_000
 /** Errors of the chain above the source. */
 const MAX_CHAIN = 4
 
+// The text of these elements is no HTML: no character of it is escaped (HTML Standard, section 13.1.2.1).
 const BASE_STYLE = readAsset(import.meta.url, '../view/base.css')
-const STYLE = BASE_STYLE + readAsset(import.meta.url, './page.css') + exceptionsStyle + logsStyle
-const SCRIPT = readAsset(import.meta.url, '../view/copy-button.js') + readAsset(import.meta.url, './page.js')
+const STYLE = new SafeHtml(BASE_STYLE + readAsset(import.meta.url, './page.css') + exceptionsStyle + logsStyle)
+const SCRIPT = new SafeHtml(
+  readAsset(import.meta.url, '../view/copy-button.js') + readAsset(import.meta.url, './page.js')
+)
+/** The header of the answers of a start that has failed: its process. */
+export const FAILED_START = 'x-failed-start'
+const RELOAD = new SafeHtml(`setInterval(() => fetch('/_profiler/', { method: 'HEAD' }).then(({ headers }) => {
+  if (headers.get('${FAILED_START}') !== '${process.pid}') location.reload()
+}, () => {}), 500)`)
 
 /** The diagnostic page. It is complete without its script. All text of the report is escaped. */
 export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLink | null): SafeHtml {
@@ -73,15 +81,10 @@ ${!isBare(report) && renderStackTraces(report.exceptions)}
 <script nonce="${nonce.script}">${SCRIPT}</script>`)
 }
 
-/** The header of the answers of a start that has failed: its process. */
-export const FAILED_START = 'x-failed-start'
-
 /** Loads the page again when another process answers: a reload before that would show an error of the browser. */
 function reload (nonce: Nonces): SafeHtml {
   return html`<noscript><meta http-equiv="refresh" content="2"></noscript>
-<script nonce="${nonce.script}">${`setInterval(() => fetch('/_profiler/', { method: 'HEAD' }).then(({ headers }) => {
-  if (headers.get('${FAILED_START}') !== '${process.pid}') location.reload()
-}, () => {}), 500)`}</script>`
+<script nonce="${nonce.script}">${RELOAD}</script>`
 }
 
 /** Whether the exceptions have nothing besides the headline, such as the error of a request without a route. */

@@ -16,14 +16,10 @@ const ROOT = join(import.meta.dirname, '../../../..')
 const FAILING = [`--import=${join(ROOT, 'test/fixtures/failing-start.js')}`]
 const REGISTER = ['--import=tsx', `--import=${join(ROOT, 'packages/hindsight/src/register.ts')}`]
 
-const FP = "import fp from 'fastify-plugin'\n"
 const failures: ReadonlyArray<[name: string, source: string, line: number, message: RegExp]> = [
   ['JSON', "const prices = JSON.parse('{oops')\nexport default async () => prices\n", 1, /Expected property name/],
   ['duplicate', "export default async (app) => {\n  app.get('/a', () => 1)\n  app.get('/a', () => 2)\n}\n", 3, /Method 'GET' already declared/],
   ['syntax', 'export default async () => {\n  const = 2\n}\n', 2, /Expected identifier but found "="/],
-  ['dependency', `${FP}export default fp(async () => {}, { name: 'orders', dependencies: ['database'] })\n`, 2, /dependency 'database' of plugin 'orders'/],
-  ['decorator', `${FP}export default fp(async () => {}, { name: 'orders', decorators: { fastify: ['db'] } })\n`, 2, /decorator 'db' required by 'orders'/],
-  ['mixed', '\nexport default async function mixed (app, options, done) {\n  done()\n}\n', 2, /mixes async and callback styles/],
   ['module', "\nimport missing from 'no-such-package'\nexport default missing\n", 2, /Cannot find package 'no-such-package'/],
   ['hook', "export default async (app) => {\n  app.addHook('onReady', async () => { throw new Error('no cache') })\n}\n", 2, /no cache/]
 ]
@@ -89,7 +85,7 @@ t.test('a thrown text has no place: nothing public leads to it', async (t) => {
 
 t.test('a start that Hindsight refuses shows the call that registers it, and none of its own code', async (t) => {
   const registered = testdir(t, {
-    'twice.ts': "import Fastify from 'fastify'\nimport hindsight from '#start/app/index.js'\nawait Fastify().register(hindsight, {})\n".replace('#start', ROOT)
+    'twice.ts': "import Fastify from 'fastify'\nimport hindsight from '#start/packages/hindsight/src/index.js'\nawait Fastify().register(hindsight, {})\n".replace('#start', ROOT)
   })
   const file = join(registered, 'twice.ts')
   const place = `${relative(ROOT, file)}:3\n`

@@ -192,7 +192,7 @@ function without (t: Test, missing: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'hindsight-mcp-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
   mkdirSync(join(folder, 'node_modules'), { recursive: true })
-  for (const part of ['app', 'cli', 'lib', 'plugins', 'bin', 'package.json', 'tsconfig.json']) {
+  for (const part of ['packages/hindsight/src', 'packages/hindsight/bin', 'packages/hindsight/package.json', 'package.json', 'tsconfig.json']) {
     cpSync(join(ROOT, part), join(folder, part), { recursive: true })
   }
   for (const name of readdirSync(join(ROOT, 'node_modules'))) {

@@ -7,7 +7,7 @@ import { pluginOf } from '../../../support/products.js'
 import application, { options as serverOptions } from '../../../../../../app/app.js'
 import { preload } from '../../../../src/observe.js'
 import { OPTIONS } from '../../../../src/check-options.js'
-import type { HindsightOptions } from '../../../../src/options.js'
+import type { ServiceOptions } from '../../../../../../lib/options.js'
 import type { Services } from '../../../../src/lifecycle/state.js'
 import { pageAssets } from '../../../../src/reading/pages/layout.js'
 import type { StoredUser } from '../../../../../../lib/security/users.js'
@@ -36,7 +36,7 @@ interface Site {
 }
 
 interface Way {
-  options?: HindsightOptions
+  options?: ServiceOptions
   server?: FastifyServerOptions
   /** The path below which all is registered. */
   prefix?: string
@@ -55,7 +55,7 @@ async function start (t: Test, mode: Mode, { options = {}, server = {}, prefix, 
   } as FastifyServerOptions) as unknown as FastifyInstance
   t.teardown(() => app.close())
   const ours: Route[] = []
-  const settings: HindsightOptions = { debug: true, profiler: { storage: 'memory' }, ...options }
+  const settings: ServiceOptions = { debug: true, profiler: { storage: 'memory' }, ...options }
   if (mode === 'preload') preload(app, settings)
   let isOurs = !isObserved(mode)
   app.addHook('onRoute', ({ method, url }) => { if (isOurs) ours.push(...[method].flat().map((one) => asRoute(one, url, PARAMS))) })
@@ -65,7 +65,7 @@ async function start (t: Test, mode: Mode, { options = {}, server = {}, prefix, 
     if (mode === 'service') {
       await app.register(
         application,
-        { hindsight: { lifecycle: 'full', ...settings, session: { secret: 'a secret of the tests, thirty-two characters and more' } }, routesDir: NO_ROUTES }
+        { service: { ...settings, session: { secret: 'a secret of the tests, thirty-two characters and more' } }, routesDir: NO_ROUTES }
       )
     } else if (mode !== 'preload') await app.register(pluginOf(mode), { ...settings })
     isOurs = false
@@ -351,7 +351,7 @@ t.test('production has no debug route', async (t) => {
       ['as it is', {}],
       ['with a store', { profiler: { production: true, storage: 'memory' } }],
       ['with failures alone', { profiler: 'errors' }]
-    ] as Array<[string, HindsightOptions]>) {
+    ] as Array<[string, ServiceOptions]>) {
       const { ours, port } = await start(t, mode, { options: { debug: false, ...options } })
       t.same(ours.filter(({ pattern }) => pattern.startsWith('/_')), [], `${mode}, ${name}: no route`)
       for (const path of ['/_profiler/', `/_profiler/${TOKEN}`, `/_wdt/${TOKEN}`, '/_error/500', '/_profiler/latest.json']) {
@@ -370,7 +370,7 @@ t.test('in production only users with the role see the pages, from any address',
     for (const pattern of [undefined, '/_profiler', '/elsewhere']) {
       const security = { firewalls: [{ name: 'all', ...(pattern !== undefined && { pattern }), authenticators: { bearer: { verify } } }] }
       const site = await start(
-        t, mode, { options: { debug: false, session: false, security, profiler: { production: true, storage: 'memory', role: 'ROLE_OPERATOR' } } }
+        t, mode, { options: { debug: false, session: false, security, profiler: { production: true, storage: 'memory' }, profilerRole: 'ROLE_OPERATOR' } }
       )
       t.ok(site.ours.length > 10, 'they are enumerated')
       t.notOk(site.ours.some(({ pattern }) => /_wdt|_error|csp-report|replay/.test(pattern)), 'no route for debug mode only is among them')
@@ -403,7 +403,7 @@ t.test('in production no listener that is left to the application opens pages th
         session: false,
         leave: [left],
         security: { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] },
-        profiler: { production: true, storage: 'memory', role: 'ROLE_OPERATOR' }
+        profiler: { production: true, storage: 'memory' }, profilerRole: 'ROLE_OPERATOR'
       }
     })
     t.ok(site.ours.length > 10, left)
