@@ -7,6 +7,7 @@ declare module 'connect-pg-simple' {
     schemaName?: string
     tableName?: string
     createTableIfMissing?: boolean
+    pruneSessionInterval?: number | false
     /** Seconds. */
     ttl?: number
     errorLog?: (message: unknown, error: unknown) => void

@@ -113,7 +113,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   const isEncapsulated = app.pluginName.split(' -> ')[0] !== 'fastify'
   if (debug && (isEncapsulated || base !== '')) {
     const notFound = (_request: FastifyRequest, reply: FastifyReply): void => { reply.callNotFound() }
-    for (const path of OWN_PATHS) app.all(path, { config: { profile: false } }, notFound)
+    for (const path of OWN_PATHS) app.all(path, { config: { profile: false } as object }, notFound)
   }
   const others = debug && setting === 'always' ? compareMessages(app) : {}
   response.addTo(app)
@@ -146,8 +146,9 @@ export function addStartMessage (
   app: FastifyInstance, stderr: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> = process.stderr
 ): void {
   app.addHook('onListen', function printAddress (done) {
-    const { lifecycle, profiler, profilerUrl } = app.hindsight
-    profiler.warmUp()
+    const { lifecycle, profilerUrl } = app.hindsight
+    // What takes long to load may come later than this.
+    if ('profiler' in app.hindsight) app.hindsight.profiler.warmUp()
     if (profilerUrl !== null) {
       const message = `Profiler: ${profilerUrl}`
       const isInteractive = stderr.isTTY === true && !cluster.isWorker && process.env.NODE_ENV !== 'test'

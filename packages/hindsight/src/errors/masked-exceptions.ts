@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { attempt } from '../call.js'
 import { targetOf } from '../http/requests.js'
-import { recordingOf, servicesOf } from '../lifecycle/state.js'
+import { recordingOf, routeConfigOf, servicesOf } from '../lifecycle/state.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { counted, cut, grouped, inspected, wordFor } from '../view/text.js'
@@ -40,7 +40,7 @@ export function maskOf (request: FastifyRequest, location?: unknown): Mask {
   const recording = recordingOf(request)
   const { mask, routeTable } = servicesOf(request)
   // The token in the path of a profiler page is no secret to its reader.
-  if (request.routeOptions.config?.debugOnly === true) return mask
+  if (routeConfigOf(request)?.debugOnly === true) return mask
   const urls = [request.headers.referer, request.is404 ? targetOf(request) : undefined]
   const withPaths = (first: Mask, paths: readonly unknown[]): Mask => paths.reduce<Mask>((result, url) =>
     typeof url === 'string' ? result.withParams(namedParams(url, routeTable.paramsOf(url, request))) : result, first)

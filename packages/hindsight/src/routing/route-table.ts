@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { attempt } from '../call.js'
 import { pathnameOf, pathOf } from '../http/requests.js'
 import { appliesIn } from '../lifecycle/hooks.js'
-import { servicesOf, stateOf, type RouteMatch } from '../lifecycle/state.js'
+import { routeConfigOf, servicesOf, stateOf, type RecordedConfig, type RouteMatch } from '../lifecycle/state.js'
 import { patternSegments } from './route-pattern.js'
 
 declare module '../lifecycle/state.js' {
@@ -65,7 +65,7 @@ const ALL_HOOKS = [...ROUTE_HOOKS, 'onError', 'onTimeout', 'onRequestAbort', 'on
 
 /** The name of a route: its own, or its methods and pattern. The application may have other values of that name. */
 export function routeName ({ config, method, url }: RouteOptions): string {
-  const { name }: { name?: unknown } = config ?? {}
+  const { name } = (config ?? {}) as { name?: unknown }
   return typeof name === 'string' ? name : `${[method].flat().join('|')} ${url}`
 }
 
@@ -121,7 +121,7 @@ export class RouteTable {
       pluginName: instance.pluginName,
       options: route
     }
-    const { debugOnly = false, httpsOnly = false } = route.config ?? {}
+    const { debugOnly = false, httpsOnly = false } = (route.config ?? {}) as RecordedConfig
     if (Object.keys(constraints).length > 0) this.#hasConstraints = true
     if (!declared.name.startsWith('_')) this.routes.push(declared)
     for (const method of methods) {
@@ -238,8 +238,8 @@ export function openRouteTable (app: FastifyInstance, debug: boolean): RouteTabl
 
 /** The route that a request matched; null where none did. */
 export function routeMatchOf (request: FastifyRequest): RouteMatch | null {
-  const { url: pattern, config } = request.routeOptions
+  const { url: pattern } = request.routeOptions
   if (pattern === undefined) return null
-  const name = servicesOf(request).routeTable.of(request)?.name ?? config?.name ?? `${request.method} ${pattern}`
+  const name = servicesOf(request).routeTable.of(request)?.name ?? routeConfigOf(request)?.name ?? `${request.method} ${pattern}`
   return { name, pattern, params: request.params as Record<string, unknown> }
 }

@@ -1,5 +1,5 @@
 import createError from '@fastify/error'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isRetrieval, pathnameOf, representation } from '../../http/requests.js'
 import { noncesOf, preventCaching, type Nonces } from '../../http/responses.js'
 import { routeConfigOf, stateOf, type RecordedConfig } from '../../lifecycle/state.js'
@@ -24,7 +24,7 @@ export type Fields = Readonly<Record<string, unknown>>
 /** The options of each route. */
 export function routeOptions ({ profilerRoute }: FastifyInstance, name: string) {
   const config: RecordedConfig = { name, ...profilerRoute.config }
-  return { ...profilerRoute, config }
+  return { ...profilerRoute, config: config as FastifyContextConfig }
 }
 
 /** Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. */

@@ -19,7 +19,7 @@ const FILES = [
   '404s', '500s', 'als', 'async-await', 'body-limit', 'child-logger-factory', 'close', 'constrained-routes', 'content-parser', 'content-type', 'decorator',
   'delete', 'encapsulated-child-logger-factory', 'encapsulated-error-handler', 'genReqId', 'handler-timeout', 'hooks-async', 'inject', 'output-validation',
   'plugin.4', 'reply-trailers', 'request-error', 'request-header-host', 'route-hooks', 'route-prefix', 'router-options', 'schema-feature',
-  'schema-serialization', 'skip-reply-send', 'throw', 'trust-proxy', 'versioned-routes', 'web-api'
+  'schema-serialization', 'skip-reply-send', 'throw', 'trust-proxy', 'web-api'
 ]
 const dataDir = t.testdir()
 
