@@ -240,6 +240,7 @@ export function openRouteTable (app: FastifyInstance, debug: boolean): RouteTabl
 export function routeMatchOf (request: FastifyRequest): RouteMatch | null {
   const { url: pattern } = request.routeOptions
   if (pattern === undefined) return null
-  const name = servicesOf(request).routeTable.of(request)?.name ?? routeConfigOf(request)?.name ?? `${request.method} ${pattern}`
+  const declared = servicesOf(request).routeTable.of(request)?.name ?? routeConfigOf(request)?.name
+  const name = declared ?? `${request.method} ${pattern}`
   return { name, pattern, params: request.params as Record<string, unknown> }
 }

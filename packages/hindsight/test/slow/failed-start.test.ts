@@ -85,7 +85,8 @@ t.test('a thrown text has no place: nothing public leads to it', async (t) => {
 
 t.test('a start that Hindsight refuses shows the call that registers it, and none of its own code', async (t) => {
   const registered = testdir(t, {
-    'twice.ts': "import Fastify from 'fastify'\nimport hindsight from '#start/packages/hindsight/src/index.js'\nawait Fastify().register(hindsight, {})\n".replace('#start', ROOT)
+    'twice.ts': "import Fastify from 'fastify'\nimport hindsight from '#start/src/index.js'\nawait Fastify().register(hindsight, {})\n"
+      .replace('#start', join(ROOT, 'packages/hindsight'))
   })
   const file = join(registered, 'twice.ts')
   const place = `${relative(ROOT, file)}:3\n`

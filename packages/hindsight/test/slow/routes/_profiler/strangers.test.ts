@@ -403,7 +403,8 @@ t.test('in production no listener that is left to the application opens pages th
         session: false,
         leave: [left],
         security: { firewalls: [{ name: 'all', authenticators: { bearer: { verify } } }] },
-        profiler: { production: true, storage: 'memory' }, profilerRole: 'ROLE_OPERATOR'
+        profiler: { production: true, storage: 'memory' },
+        profilerRole: 'ROLE_OPERATOR'
       }
     })
     t.ok(site.ours.length > 10, left)
