@@ -133,7 +133,7 @@ export { byOption } from './errors/refusal.js'
 export { isError, messageOf, nameOf, read as readProperty, statusOf } from './errors/thrown-value.js'
 export { exceptionsOf, maskOf } from './errors/masked-exceptions.js'
 export { handlerFrame, ownFrame as applicationFrame } from './errors/declared-place.js'
-export { placeOf } from './errors/stack-frame.js'
+export { addInternalFolder, placeOf } from './errors/stack-frame.js'
 export { attempt, settlesWithin, withStackLimit } from './call.js'
 export { corsVerdict, isPreflight, originsText } from './parts/cors/verdict.js'
 

@@ -9,7 +9,7 @@ const ROOT = join(import.meta.dirname, '../../../../..')
 function outputOf (isObserved: boolean): { status: number | null, error: string } {
   const code = `
     import pg from 'pg'
-    import { observe } from './app/queries.ts'
+    import { observe } from './packages/hindsight/src/queries.ts'
     import { subscribe } from 'node:diagnostics_channel'
     subscribe('fastify-hindsight:query', () => {})
     const pool = new pg.Pool({ connectionString: 'postgres://nobody@127.0.0.1:1/none' })

@@ -10,7 +10,7 @@ import { build, profileOf } from '../../../support/app.js'
 import { hostileProfile, nasty, requested, written } from '../../../reading/formats/stored.js'
 
 // Beside the packages, so that what is generated finds them.
-const folder = mkdtempSync(join(import.meta.dirname, '../../../../../node_modules/.generated-'))
+const folder = mkdtempSync(join(import.meta.dirname, '../../../../../../node_modules/.generated-'))
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
 interface Run { code: number, out: string }
