@@ -11,8 +11,8 @@ interface Reached {
 
 /** The files whose functions may run in one request of debug mode. */
 const BOUNDS = {
-  observe: [['/nowhere', 404, 67], ['/fails', 500, 66], ['/_profiler/<token>', 200, 49]],
-  full: [['/nowhere', 404, 93], ['/fails', 500, 95]]
+  observe: [['/nowhere', 404, 68], ['/fails', 500, 67], ['/_profiler/<token>', 200, 49]],
+  full: [['/nowhere', 404, 95], ['/fails', 500, 97]]
 } as const
 
 for (const mode of ['observe', 'full'] as const) {

@@ -206,7 +206,7 @@ t.test('a worker thread of the application writes to the same store, and ends', 
   const path = place(t)
   const storage = opened(t, { path, maxProfiles: 5_000 })
   await put(storage, [profile('000001')])
-  const url = pathToFileURL(`${import.meta.dirname}/../../../lib/store/processes/writer.ts`).href
+  const url = pathToFileURL(`${import.meta.dirname}/../../store/processes/writer.ts`).href
   const code = `import('tsx/esm/api').then(({ register }) => { register(); return import(${JSON.stringify(url)}) })`
   const worker = new Worker(code, { eval: true, argv: [path, 'a', '5'], execArgv: [], stdout: true })
   t.same(await once(worker, 'exit'), [0])

@@ -11,6 +11,7 @@ import { axeViolationsOfThemes, overflow, watchedPage } from '../../support/page
 import { failure, profile, tokens } from '../../../parts/fixture.js'
 import { HOSTILE } from '../../../parts/hostile.js'
 import { sample } from '../../../parts/sample.js'
+import { html } from '../../../../src/view/text.js'
 import { markup } from '../../../parts/support.js'
 
 const LOUD = `${HOSTILE}<script nonce="x">alert(2)</script><img src="https://evil.example/x">${'long'.repeat(100)}`
@@ -186,7 +187,7 @@ if (browser !== undefined) {
     await page.locator('hindsight-toolbar').getByText('Markdown for an AI assistant').click()
     await page.waitForURL(/\/_profiler\/[0-9a-f]{6}\.md$/)
     await page.goto(`${origin}/_profiler/ffffff`)
-    t.equal(await page.locator('.lead').textContent(), 'Token "ffffff" was not found.')
+    t.match(await page.locator('body').textContent(), 'Token "ffffff" was not found.')
     t.same(await axeViolationsOfThemes(page), [])
   })
 
@@ -246,7 +247,7 @@ if (browser !== undefined) {
   })
 
   inBothModes('lists in the panel of an application have their numbers', async (t, build) => {
-    const render = (): string => '<ol><li>select 1</li></ol>'
+    const render = () => html`<ol><li>select 1</li></ol>`
     const app = await build((app) => app.get('/', async () => 'done'), {
       profiler: { collectors: [{ name: 'own', collect: () => 1, panel: { render } }] }
     }, CLOSING)
