@@ -40,7 +40,7 @@ export async function runTogether (group: string): Promise<void> {
   const folder = relative(ROOT, join(group, '../..')).split(sep).join('/')
   const groups = GROUPS[folder] ?? {}
   const files = readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /^(?!slow\/|together\/|fixtures\/).*\.test\.ts$/.test(file) && !isAlone(`${folder}/${file}`)).sort()
+    .filter((file) => /^(?!slow\/|together\/|fixtures\/|packages\/).*\.test\.ts$/.test(file) && !isAlone(`${folder}/${file}`)).sort()
   for (const file of files) {
     const names = Object.keys(groups).filter((name) => groups[name]?.test(file))
     if (names.length !== 1) throw new Error(`${folder}/${file} is in ${names.length} groups: ${names.join(', ')}`)
