@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, sep } from 'node:path'
+import { join } from 'node:path'
 import {
-  addInternalFolder, attempt, DEFAULT_DATA_DIR, isProduction, readPackageOptions, readVariables, type Variables
+  attempt, DEFAULT_DATA_DIR, isProduction, readPackageOptions, readVariables, type Variables
 } from 'fastify-hindsight/recorder'
 import { LIFECYCLE_OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS } from '../lib/check-options.js'
+import '../lib/folders.js'
 import type { ProcessSettings, ServerSettings, ServiceOptions } from '../lib/options.js'
-
-// A variable that is not valid has no place in the code of the service.
-for (const folder of ['app', 'lib', 'plugins']) addInternalFolder(join(import.meta.dirname, '..', folder, sep))
 
 /** The settings of the service that the environment has, checked. */
 export interface Environment extends ProcessSettings {

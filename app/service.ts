@@ -1,4 +1,3 @@
-import { join, sep } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { HindsightOptions } from 'fastify-hindsight'
@@ -8,6 +7,7 @@ import {
 import { openHealth } from './health.js'
 import { lifecycle } from './lifecycle.js'
 import { SERVICE_OPTIONS } from '../lib/check-options.js'
+import '../lib/folders.js'
 import type { ServiceOptions } from '../lib/options.js'
 import { serviceParts } from '../lib/parts/index.js'
 import { refusalOf } from '../lib/security/refusal.js'
@@ -15,9 +15,6 @@ import { HOOK_OF_STAGE } from '../lib/stages.js'
 import type { ServiceState } from '../lib/state.js'
 import { errorHandler } from '../plugins/error-handler.js'
 import { notFoundHandler } from '../plugins/not-found-handler.js'
-
-/** The code of the lifecycle is not the application's: that is in `routes/`. */
-const FOLDERS = ['app', 'lib', 'plugins'].map((folder) => join(import.meta.dirname, '..', folder, sep))
 
 /**
  * The service: the listeners in the order of `lifecycle.ts`, the handlers of errors and missing routes, and the routes
@@ -27,9 +24,9 @@ export const service = fp(async function service (app: FastifyInstance, options:
   checkOptions(options, SERVICE_OPTIONS)
   checkProfilerRole(options)
   const state = openState(app, options)
-  const recorder = await openRecorder(app, packageOptions(options), lifecycleOf(state, options), {
-    folders: FOLDERS, parts: serviceParts
-  })
+  const recorder = await openRecorder(
+    app, packageOptions(options), lifecycleOf(state, options), serviceParts
+  )
   checkConflicts(app, options)
   openHealth(app, options)
   await app.register(notFoundHandler)

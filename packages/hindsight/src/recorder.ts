@@ -6,7 +6,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { begin } from './begin.js'
 import { addStartMessage, observeRoutes } from './observe.js'
 import { openRecorder as openStoreAndRecorder, prepare, type ResolvedOptions } from './prepare.js'
-import { addInternalFolder } from './errors/stack-frame.js'
 import { internalHook, type LastHook } from './lifecycle/hooks.js'
 import { stateOf, type Lifecycle } from './lifecycle/state.js'
 import type { HindsightOptions } from './options.js'
@@ -27,15 +26,12 @@ export interface OpenedRecorder {
 
 /**
  * Opens the recorder for a lifecycle: decorates the application with `app.hindsight`, begins a recording with each
- * request, and records the hooks and handlers of the application. `folders` have the code of the lifecycle: it is not
- * shown as the application's. `parts`: what its profiles have beside the parts of Hindsight. Rejects for an invalid
- * option, with its name.
+ * request, and records the hooks and handlers of the application. `parts`: what its profiles have beside the parts of
+ * Hindsight. Rejects for an invalid option, with its name.
  */
 export async function openRecorder (
-  app: FastifyInstance, options: HindsightOptions, lifecycle: Lifecycle,
-  { folders = [], parts = [] }: { folders?: readonly string[], parts?: readonly Part[] } = {}
+  app: FastifyInstance, options: HindsightOptions, lifecycle: Lifecycle, parts: readonly Part[] = []
 ): Promise<OpenedRecorder> {
-  for (const folder of folders) addInternalFolder(folder)
   const resolved = begin(app, options, lifecycle)
   const { debug, recording } = app.hindsight
   observeRoutes(app, resolved)
