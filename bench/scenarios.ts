@@ -30,7 +30,7 @@ const production: Side = { variant: 'hindsight:production' }
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'production',
-    what: 'production, `full` mode, CORS for one origin, unused sessions',
+    what: 'production, the service, CORS for one origin, unused sessions',
     subject: production,
     against: 'bare Fastify',
     base: bare,
@@ -54,7 +54,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'observe',
-    what: 'production, `observe` mode',
+    what: 'production, the package',
     subject: { variant: 'hindsight:observe' },
     against: 'bare Fastify',
     base: bare,
@@ -62,7 +62,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'not-found',
-    what: 'production, `full` mode, 404',
+    what: 'production, the service, 404',
     subject: production,
     against: 'the 404 of bare Fastify',
     base: bare,
@@ -87,7 +87,7 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'debug-observe',
-    what: 'the same in `observe` mode',
+    what: 'the same with the package',
     subject: { variant: 'hindsight:debug-observe', production: false },
     against: 'bare Fastify',
     base: bare,

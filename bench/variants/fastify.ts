@@ -5,7 +5,7 @@ import fastifySession from '@fastify/session'
 import Fastify from 'fastify'
 import { hello, ORIGIN, SECRET, type Variants } from './shared.js'
 
-/** The headers that `full` mode sets in production. */
+/** The headers that the service sets in production. */
 const HEADERS = {
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer, strict-origin-when-cross-origin',
@@ -27,7 +27,7 @@ export const variants: Variants = {
     await app.register(fastifyHelmet, { enableCSPNonces: true })
     return hello(app)
   },
-  // As many hooks as `full` mode has in production; those without a header do nothing.
+  // As many hooks as the service has in production; those without a header do nothing.
   'fastify:floor': async () => {
     const app = Fastify()
     for (let i = 0; i < 8; i++) app.addHook('onRequest', (_request, _reply, done) => { done() })

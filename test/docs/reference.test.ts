@@ -4,7 +4,7 @@ import addFormats from 'ajv-formats'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { OPTIONS } from '../../packages/hindsight/src/check-options.js'
-import { MODES, pluginOf, type TestedMode } from '../../packages/hindsight/test/support/products.js'
+import { PRODUCTS, pluginOf, type TestedProduct } from '../../packages/hindsight/test/support/products.js'
 import { environmentPage, optionsPage } from '../../docs/scripts/options.js'
 import { committed, GENERATED, generated } from '../../docs/scripts/reference.js'
 import { PROFILE_SCHEMA } from '../../docs/scripts/profile.js'
@@ -33,26 +33,26 @@ t.test('the JSON Schema of profiles validates real profiles', async (t) => {
   ;(addFormats as unknown as (ajv: Ajv) => void)(ajv)
   const validate = ajv.compile(JSON.parse(readFileSync(PROFILE_SCHEMA, 'utf8')) as object)
   const isValid = (profile: unknown): unknown => validate(profile) || validate.errors
-  for (const mode of MODES) {
-    const app = await application(t, mode)
+  for (const product of PRODUCTS) {
+    const app = await application(t, product)
     for (const [url, status] of [['/', 200], ['/nowhere', 404], ['/broken', 500], ['/many', 500], ['/injects', 200], ['/redirects', 302]] as const) {
       const { headers, statusCode } = await app.inject({ url, headers: { accept: 'text/html' } })
       t.equal(statusCode, status)
       await app.hindsight.profiler.flush()
       const stored = JSON.parse(JSON.stringify(await app.hindsight.profiler.find(String(headers['x-debug-token'])))) as Record<string, unknown>
-      t.same([stored.status, isValid(stored)], [status, true], `${mode}: ${url}, as it is stored`)
+      t.same([stored.status, isValid(stored)], [status, true], `${product}: ${url}, as it is stored`)
       const { body } = await app.inject(`/_profiler/${String(headers['x-debug-token'])}.json`)
-      t.same(isValid(JSON.parse(body)), true, `${mode}: ${url}, as the route sends it`)
+      t.same(isValid(JSON.parse(body)), true, `${product}: ${url}, as the route sends it`)
       t.not(isValid({ ...stored, unknown: 1 }), true, 'another member is refused')
       t.not(isValid({ ...stored, events: [{ stage: 'onRequest' }] }), true, 'so is an event without its members')
     }
   }
 })
 
-async function application (t: Test, mode: TestedMode): Promise<FastifyInstance> {
+async function application (t: Test, product: TestedProduct): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000, logger: { level: 'info', stream: { write: () => {} } } }) as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(pluginOf(mode), { debug: true, profiler: { storage: 'memory' } })
+  await app.register(pluginOf(product), { debug: true, profiler: { storage: 'memory' } })
   app.addHook('onRequest', async function readTenant (_request, reply) { reply.header('x-tenant', 'blue') })
   app.get('/', async ({ log }) => { log.info({ count: 1 }, 'a line'); return { hello: 'world' } })
   app.get('/broken', async () => { throw new Error('broken', { cause: new TypeError('the cause') }) })

@@ -8,7 +8,7 @@ interface Line { level: number, err: { type: string, code: string, message: stri
 
 const many = (count: number): Error[] => Array.from({ length: count }, (_, i) => new Error(`number ${i}`))
 
-t.test('full: the line of an AggregateError has its first members, whose stacks are the only ones that are read', async (t) => {
+t.test('the line of an AggregateError has its first members, whose stacks are the only ones that are read', async (t) => {
   const lines: Line[] = []
   const app = Fastify({ pluginTimeout: 60_000, logger: { stream: { write: (line: string) => { lines.push(JSON.parse(line) as Line) } } } })
   const guest = app as unknown as FastifyInstance

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { listen, profileOf } from './support/app.js'
-import { inBothModes } from './support/products.js'
+import { inBothProducts } from './support/products.js'
 
 const HTML = { accept: 'text/html' }
 
-inBothModes('a captured exception of a 200 is in the profile, in each of its forms', async (t, build) => {
+inBothProducts('a captured exception of a 200 is in the profile, in each of its forms', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async (request) => {
       request.hindsight.capture(new TypeError('the second cause', { cause: new Error('the root') }))
@@ -39,7 +39,7 @@ inBothModes('a captured exception of a 200 is in the profile, in each of its for
   t.match(html.body, 'Error: shown by the toolbar')
 })
 
-inBothModes('any value can be captured, each once', async (t, build) => {
+inBothProducts('any value can be captured, each once', async (t, build) => {
   const hostile = new Proxy({}, { get () { throw new Error('trap') }, getPrototypeOf () { throw new Error('trap') } })
   const error = new Error('twice')
   const different = ['only text', null, undefined, NaN, 0, Symbol('mark'), hostile, Object.create(null), error]
@@ -56,7 +56,7 @@ inBothModes('any value can be captured, each once', async (t, build) => {
   ])
 })
 
-inBothModes('an undefined that is captured alone is an exception', async (t, build) => {
+inBothProducts('an undefined that is captured alone is an exception', async (t, build) => {
   const app = await build((app) => app.get('/', async (request) => {
     request.hindsight.capture(undefined)
     return 'fine'
@@ -64,7 +64,7 @@ inBothModes('an undefined that is captured alone is an exception', async (t, bui
   t.match((await profileOf(app, await app.inject('/'))).exceptions, [{ name: 'Thrown undefined' }])
 })
 
-inBothModes('an error that is captured and then thrown is in the profile once', async (t, build) => {
+inBothProducts('an error that is captured and then thrown is in the profile once', async (t, build) => {
   const app = await build((app) => app.get('/', async (request) => {
     const error = new Error('both')
     request.hindsight.capture(error)
@@ -75,7 +75,7 @@ inBothModes('an error that is captured and then thrown is in the profile once', 
   t.equal(collectors.otherErrors, undefined)
 })
 
-inBothModes('a profile holds at most 25 exceptions', async (t, build) => {
+inBothProducts('a profile holds at most 25 exceptions', async (t, build) => {
   const app = await build((app) => app.get('/', async (request) => {
     for (let i = 0; i < 1_000; i++) request.hindsight.capture(new Error(`number ${i}`))
     return 'fine'
@@ -84,7 +84,7 @@ inBothModes('a profile holds at most 25 exceptions', async (t, build) => {
   t.equal(exceptions.length + (collectors.otherErrors as unknown[]).length, 25)
 })
 
-inBothModes('after the response the profile is stored again, with the duration of the response', async (t, build) => {
+inBothProducts('after the response the profile is stored again, with the duration of the response', async (t, build) => {
   let kept: FastifyRequest | undefined
   const app = await build((app) => app.get('/', async (request) => { kept = request; return 'fine' }))
   const port = await listen(app)
@@ -101,7 +101,7 @@ inBothModes('after the response the profile is stored again, with the duration o
   t.equal(after.duration, before.duration)
 })
 
-inBothModes('in production capture() does nothing', async (t, build) => {
+inBothProducts('in production capture() does nothing', async (t, build) => {
   const app = await build((app) => app.get('/', async (request) => {
     request.hindsight.capture(new Error('caught'))
     return 'fine'
@@ -111,7 +111,7 @@ inBothModes('in production capture() does nothing', async (t, build) => {
   t.equal(headers['x-debug-token'], undefined)
 })
 
-inBothModes('in production with profiles of failures only, a captured error makes the request a failure', async (t, build) => {
+inBothProducts('in production with profiles of failures only, a captured error makes the request a failure', async (t, build) => {
   let kept: FastifyRequest | undefined
   const app = await build((app: FastifyInstance) => {
     app.get('/captured', async (request) => { request.hindsight.capture(new Error('caught')); return 'fine' })

@@ -8,7 +8,7 @@ import { firstOwnFrame } from '../src/errors/exception.js'
 import { outcomeSentence } from '../src/parts/overview/index.js'
 import { profileMarkdown } from '../src/reading/profile-markdown.js'
 import { eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, statusOf } from './support/app.js'
-import { inBothModes } from './support/products.js'
+import { inBothProducts } from './support/products.js'
 
 type Exception = { name: string, message: string }
 const later = () => new Promise(resolve => setTimeout(resolve, 5))
@@ -22,7 +22,7 @@ async function outcomeOf (app: FastifyInstance, request: object): Promise<{ stat
   return { status: response.statusCode, chain: chainOf(exceptions) }
 }
 
-inBothModes('any value that a handler throws is answered and recorded', async (t, build, mode) => {
+inBothProducts('any value that a handler throws is answered and recorded', async (t, build, product) => {
   const circular = new Error('around')
   circular.cause = circular
   const hostile = Object.defineProperties(new Error('never read'), {
@@ -50,7 +50,7 @@ inBothModes('any value that a handler throws is answered and recorded', async (t
     ['zero', 0, 500, ['Thrown number: 0']],
     ['false', false, 500, ['Thrown boolean: false']],
     // Without an error handler Fastify cannot send it.
-    ['bigint', 7n, 500, mode === 'full' ? ['Thrown bigint: 7n'] : ['TypeError: cb is not a function']],
+    ['bigint', 7n, 500, product === 'service' ? ['Thrown bigint: 7n'] : ['TypeError: cb is not a function']],
     ['symbol', Symbol('mark'), 500, ['Thrown symbol: Symbol(mark)']],
     ['function', function thrown () {}, 500, ['Thrown function: [Function: thrown]']],
     ['object', { a: 1 }, 500, ['Thrown object: { a: 1 }']],
@@ -61,10 +61,10 @@ inBothModes('any value that a handler throws is answered and recorded', async (t
     ['circular cause', circular, 500, ['Error: around']],
     ['aggregate', new AggregateError([new Error('one'), new TypeError('two')], 'both'), 500, ['AggregateError: both']],
     // Fastify has the status 200 while it reads the error.
-    ['getters that throw', hostile, mode === 'full' ? 500 : 200, null],
-    ['a proxy that throws', proxy, mode === 'full' ? 500 : 200, null],
+    ['getters that throw', hostile, product === 'service' ? 500 : 200, null],
+    ['a proxy that throws', proxy, product === 'service' ? 500 : 200, null],
     // Its serializer has failed for the log, and Fastify sends the error of that.
-    ['frozen', Object.freeze(new Error('ice')), 500, mode === 'full'
+    ['frozen', Object.freeze(new Error('ice')), 500, product === 'service'
       ? ['Error: ice']
       : ['TypeError: Cannot add property Symbol(circular-ref-tag), object is not extensible']],
     ['no prototype', Object.assign(Object.create(null), { a: 1 }), 500, null]
@@ -82,8 +82,8 @@ inBothModes('any value that a handler throws is answered and recorded', async (t
       t.equal(found.status, status, `${name} ${url}`)
       if (chain !== null) t.same(found.chain, chain, `${name} ${url}`)
       else t.equal(found.chain.length, 1, `${name} ${url}`)
-      // In observe mode the page replaces a default answer with the error only.
-      if (mode === 'observe' && ['null', 'undefined', 'bigint', 'symbol', 'function', 'getters that throw', 'a proxy that throws'].includes(name)) {
+      // With the package the page replaces a default answer with the error only.
+      if (product === 'package' && ['null', 'undefined', 'bigint', 'symbol', 'function', 'getters that throw', 'a proxy that throws'].includes(name)) {
         continue
       }
       const page = await app.inject({ url, headers: { accept: 'text/html' } })
@@ -91,14 +91,14 @@ inBothModes('any value that a handler throws is answered and recorded', async (t
       t.ok(page.body.includes('<h1'))
       const profile = await profileOf(app, page)
       t.equal(profile.status, status)
-      if (mode === 'observe') continue
+      if (product === 'package') continue
       t.same(profile.events.filter(({ pass }) => pass === 'error').map(({ stage }) => stage).filter((stage, i, all) => stage !== all[i - 1]),
         ['kernel.controller', 'kernel.controller_arguments', 'kernel.response', 'kernel.finish_request'], `${name} ${url}: one error pass`)
     }
   }
 })
 
-inBothModes('each member of an AggregateError has its chain of causes', async (t, build) => {
+inBothProducts('each member of an AggregateError has its chain of causes', async (t, build) => {
   const app = await build(app => app.get('/', () => {
     throw new AggregateError([new Error('one', { cause: new Error('root of one') }), 'two'], 'both')
   }))
@@ -106,7 +106,7 @@ inBothModes('each member of an AggregateError has its chain of causes', async (t
   t.same(exception?.errors?.map(chainOf), [['Error: root of one', 'Error: one'], ['Thrown string: two']])
 })
 
-inBothModes('the status and the headers of an error are sent if they are valid', async (t, build) => {
+inBothProducts('the status and the headers of an error are sent if they are valid', async (t, build) => {
   const failing = (fields: object) => Object.assign(new Error('boom'), fields)
   const cases: Array<[string, Error, number, Record<string, string | undefined>]> = [
     ['statusCode', failing({ statusCode: 409 }), 409, {}],
@@ -135,7 +135,7 @@ inBothModes('the status and the headers of an error are sent if they are valid',
   }
 })
 
-inBothModes('the status of an error is read as Fastify reads it', async (t, build) => {
+inBothProducts('the status of an error is read as Fastify reads it', async (t, build) => {
   const STATUSES = [
     { statusCode: '429' }, { statusCode: 429 }, { status: '404' }, { statusCode: 'ENOENT', status: 409 }, { statusCode: '700' }, { status: 'error' }
   ]
@@ -157,7 +157,7 @@ inBothModes('the status of an error is read as Fastify reads it', async (t, buil
   await bare.close()
 })
 
-inBothModes('what a failure says of its handler is true', async (t, build) => {
+inBothProducts('what a failure says of its handler is true', async (t, build) => {
   const body = { type: 'object', required: ['a'] }
   const app = await build(async (app) => {
     app.post('/attached', { attachValidation: true, schema: { body } }, async ({ validationError }) => validationError)
@@ -188,7 +188,7 @@ inBothModes('what a failure says of its handler is true', async (t, build) => {
   }
 })
 
-inBothModes('a hook of a not-found handler is named as what refuses another method of a path', async (t, build) => {
+inBothProducts('a hook of a not-found handler is named as what refuses another method of a path', async (t, build) => {
   const app = await build(async (app) => {
     await app.register(async (api) => {
       const gate = async (): Promise<void> => { throw Object.assign(new Error('no'), { statusCode: 403 }) }
@@ -201,7 +201,7 @@ inBothModes('a hook of a not-found handler is named as what refuses another meth
   t.same(profile.collectors.blocked ?? [], [], 'the method is not the reason')
 })
 
-inBothModes('a header that cannot be sent does not prevent the page', async (t, build, mode) => {
+inBothProducts('a header that cannot be sent does not prevent the page', async (t, build, product) => {
   const app = await build(app => {
     app.get('/value', (_request, reply) => reply.header('x-bad', 'a\r\nx-evil: 1').send('x'))
     app.get('/name', async (_request, reply) => { reply.header('bad name', 'x'); return 'x' })
@@ -212,7 +212,7 @@ inBothModes('a header that cannot be sent does not prevent the page', async (t, 
   const port = await listen(app)
   for (const [path, message] of [
     ['/value', /Invalid character in header content/], ['/name', /Header name must be a valid HTTP token/],
-    ['/boom', mode === 'full' ? /boom/ : /Invalid character in header content/], ['/late', /Invalid character in header content/]
+    ['/boom', product === 'service' ? /boom/ : /Invalid character in header content/], ['/late', /Invalid character in header content/]
   ] as const) {
     const answer = await get(port, path, { Accept: 'text/html' })
     t.equal(statusOf(answer), 500, path)
@@ -222,7 +222,7 @@ inBothModes('a header that cannot be sent does not prevent the page', async (t, 
   }
 })
 
-inBothModes('an error status that the reply has already is kept', async (t, build) => {
+inBothProducts('an error status that the reply has already is kept', async (t, build) => {
   const app = await build(app => {
     app.get('/conflict', (_request, reply) => { reply.code(409); throw new Error('boom') })
     app.get('/ok', (_request, reply) => { reply.code(201); throw new Error('boom') })
@@ -231,7 +231,7 @@ inBothModes('an error status that the reply has already is kept', async (t, buil
   t.equal((await app.inject('/ok')).statusCode, 500)
 })
 
-inBothModes('reply.send(error) and a returned error are failures', async (t, build) => {
+inBothProducts('reply.send(error) and a returned error are failures', async (t, build) => {
   const app = await build(app => {
     app.get('/', (_request, reply) => { reply.send(Object.assign(new Error('sent'), { statusCode: 403 })) })
     app.get('/async', async (_request, reply) => reply.send(new Error('sent')))
@@ -242,7 +242,7 @@ inBothModes('reply.send(error) and a returned error are failures', async (t, bui
   t.match(await outcomeOf(app, { url: '/returned' }), { status: 500, chain: ['Error: returned'] })
 })
 
-inBothModes('headers for another body are removed from the diagnostic page', async (t, build) => {
+inBothProducts('headers for another body are removed from the diagnostic page', async (t, build) => {
   const app = await build(app => app.get('/', (_request, reply) => {
     reply.headers({
       'content-type': 'image/png',
@@ -270,7 +270,7 @@ inBothModes('headers for another body are removed from the diagnostic page', asy
   }
 })
 
-inBothModes('an error after the response is in the profile, and the response is unchanged', async (t, build) => {
+inBothProducts('an error after the response is in the profile, and the response is unchanged', async (t, build) => {
   const app = await build(app => app.get('/', async (_request, reply) => {
     reply.send('fine')
     await later()
@@ -297,7 +297,7 @@ const LOGGERS: Record<string, object | false> = {
 }
 
 for (const [name, logger] of Object.entries(LOGGERS)) {
-  inBothModes(`an error after the response is an exception, and one that is only logged is none: a logger ${name}`, async (t, build) => {
+  inBothProducts(`an error after the response is an exception, and one that is only logged is none: a logger ${name}`, async (t, build) => {
     const app = await build((app) => {
       app.get('/late', async (_request, reply) => {
         reply.send('sent')
@@ -339,7 +339,7 @@ const HOOKS: Record<string, (app: FastifyInstance, raise: () => never) => void> 
   preSerialization: (app, raise) => app.addHook('preSerialization', async () => raise())
 }
 
-inBothModes('errors of hooks of the application are answered and recorded', async (t, build, mode) => {
+inBothProducts('errors of hooks of the application are answered and recorded', async (t, build, product) => {
   for (const [name, add] of Object.entries(HOOKS)) {
     const app = await build(app => {
       add(app, () => { throw Object.assign(new Error(`thrown in ${name}`), { statusCode: 503 }) })
@@ -351,11 +351,11 @@ inBothModes('errors of hooks of the application are answered and recorded', asyn
     const profile = await profileOf(app, response)
     t.same(chainOf(profile.exceptions), [`Error: thrown in ${name}`])
     t.match(profile.route, { name: 'POST /' })
-    if (mode === 'full') t.match(eventOf(profile, 'kernel.finish_request', 'router'), { outcome: 'ran', pass: 'error' })
+    if (product === 'service') t.match(eventOf(profile, 'kernel.finish_request', 'router'), { outcome: 'ran', pass: 'error' })
   }
 })
 
-inBothModes('errors of hooks with a callback are answered and recorded', async (t, build) => {
+inBothProducts('errors of hooks with a callback are answered and recorded', async (t, build) => {
   const app = await build(app => {
     app.addHook('preHandler', (_request, _reply, done) => { setTimeout(() => done(new Error('called back')), 2) })
     app.get('/', () => 'x')
@@ -363,7 +363,7 @@ inBothModes('errors of hooks with a callback are answered and recorded', async (
   t.match(await outcomeOf(app, { url: '/' }), { status: 500, chain: ['Error: called back'] })
 })
 
-inBothModes('the page shows the error of an onSend hook that throws once', async (t, build) => {
+inBothProducts('the page shows the error of an onSend hook that throws once', async (t, build) => {
   const app = await build(app => {
     let thrown = false
     app.addHook('onSend', async () => {
@@ -379,7 +379,7 @@ inBothModes('the page shows the error of an onSend hook that throws once', async
   t.same(chainOf((await profileOf(app, response)).exceptions), ['Error: thrown in onSend'])
 })
 
-inBothModes('if an onSend hook always throws, the profile has both errors, and in full mode the fallback page', async (t, build, mode) => {
+inBothProducts('if an onSend hook always throws, the profile has both errors, and in the service the fallback page', async (t, build, product) => {
   const app = await build(app => {
     app.addHook('onSend', async () => { throw new Error('always <b>thrown</b> in onSend') })
     app.get('/ok', () => 'x')
@@ -389,14 +389,14 @@ inBothModes('if an onSend hook always throws, the profile has both errors, and i
   const answer = await get(port, '/boom')
   t.equal(statusOf(answer), 409)
   const profile = await newest(app)
-  if (mode === 'full') {
+  if (product === 'service') {
     t.equal(headerOf(answer, 'content-type'), 'text/html; charset=utf-8')
     for (const text of ['Raised while this error was answered', 'the first one', 'always &#60;b&#62;thrown']) t.ok(answer.includes(text), text)
     t.notOk(answer.includes('<b>thrown'))
   }
   t.equal(profile.status, 409)
   const errors = ['the first one', 'always <b>thrown</b> in onSend']
-  const [answered, other] = mode === 'full' ? errors : errors.reverse()
+  const [answered, other] = product === 'service' ? errors : errors.reverse()
   t.same(chainOf(profile.exceptions), [`Error: ${answered}`])
   t.match(profile.collectors.otherErrors, [[{ message: other }]])
   t.equal(statusOf(await get(port, '/ok')), 500)
@@ -404,7 +404,7 @@ inBothModes('if an onSend hook always throws, the profile has both errors, and i
   t.match(await raw(port, 'GARBAGE\r\n\r\n'), /^HTTP\/1\.1 400/)
 })
 
-inBothModes('an error that an error handler sends, throws or rejects with is explained, beside the first one', async (t, build) => {
+inBothProducts('an error that an error handler sends, throws or rejects with is explained, beside the first one', async (t, build) => {
   const second = (): Error => Object.assign(new Error('second'), { statusCode: 409, code: 'SECOND' })
   const handlers: Record<string, RouteShorthandOptions['errorHandler']> = {
     throws () { throw second() },
@@ -447,7 +447,7 @@ inBothModes('an error that an error handler sends, throws or rejects with is exp
   }
 })
 
-inBothModes('a value that is no error, with which an error handler rejects, is explained beside the first one', async (t, build) => {
+inBothProducts('a value that is no error, with which an error handler rejects, is explained beside the first one', async (t, build) => {
   for (const disableRequestLogging of [false, true]) {
     const app = await build((app) => {
       app.get('/', { async errorHandler () { throw 'a text' } }, async () => { throw new Error('first') }) // eslint-disable-line no-throw-literal
@@ -465,7 +465,7 @@ inBothModes('a value that is no error, with which an error handler rejects, is e
   }
 })
 
-inBothModes('an error that an error handler only logs is not an exception', async (t, build) => {
+inBothProducts('an error that an error handler only logs is not an exception', async (t, build) => {
   const app = await build((app) => {
     app.get('/', {
       errorHandler (first, request, reply) {
@@ -481,7 +481,7 @@ inBothModes('an error that an error handler only logs is not an exception', asyn
   t.equal(collectors.otherErrors, undefined)
 })
 
-inBothModes('a second response is explained, beside the one that was sent', async (t, build) => {
+inBothProducts('a second response is explained, beside the one that was sent', async (t, build) => {
   const app = await build((app) => {
     app.addHook('onSend', async (_request, _reply, payload) => {
       await later()
@@ -555,7 +555,7 @@ inBothModes('a second response is explained, beside the one that was sent', asyn
   }
 })
 
-inBothModes('an error after a part of the response was written to reply.raw is the first one', async (t, build, mode) => {
+inBothProducts('an error after a part of the response was written to reply.raw is the first one', async (t, build, product) => {
   const app = await build((app) => {
     app.get('/written', (_request, reply) => {
       reply.raw.writeHead(200)
@@ -584,9 +584,9 @@ inBothModes('an error after a part of the response was written to reply.raw is t
     const { exceptions, collectors } = profile
     t.same(chainOf(exceptions), [first], path)
     t.match(exceptions[0]?.frames.find(({ own }) => own)?.file, /failures\.test\.ts$/, path)
-    // In `full` mode the connection is closed for the first error.
+    // In the service the connection is closed for the first error.
     const { otherErrors = [] } = collectors as { otherErrors?: Exception[][] }
-    t.same(chainOf(otherErrors.flat()), mode === 'full' ? [] : [refused], path)
+    t.same(chainOf(otherErrors.flat()), product === 'service' ? [] : [refused], path)
     const cut = path === '/later' ? 'The response was cut off after ' : /^The server closed the connection .*, before the response: Error: /
     t.match(outcomeSentence(profile), cut, path)
     // Node.js drops what it has not written.
@@ -594,7 +594,7 @@ inBothModes('an error after a part of the response was written to reply.raw is t
   }
 })
 
-inBothModes('the hook that an overview names is the one that has raised the error', async (t, build) => {
+inBothProducts('the hook that an overview names is the one that has raised the error', async (t, build) => {
   const app = await build((app) => {
     app.register(async (scope) => {
       scope.addHook('onError', async function count () { throw new Error('not counted') })
@@ -609,7 +609,7 @@ inBothModes('the hook that an overview names is the one that has raised the erro
   t.match(await sentence('/hook'), raised)
 })
 
-inBothModes('an error that its response schema refuses is explained with the error about that', async (t, build, mode) => {
+inBothProducts('an error that its response schema refuses is explained with the error about that', async (t, build, product) => {
   const app = await build((app) => {
     const required = { type: 'object', required: ['traceId'], properties: { traceId: { type: 'string' } } }
     const failing = (key: string, schema: object, statusCode: number) => app.get(`/${key}`, { schema: { response: { [key]: schema } } }, async () => {
@@ -634,8 +634,8 @@ inBothModes('an error that its response schema refuses is explained with the err
     t.match(response.body, '<title>boom ', path)
     const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
     t.equal(profiles.find(({ token }) => token === profile.token)?.exception, 'Error: boom', path)
-    // The page of `full` mode is not serialized by the schema.
-    if (mode === 'full') {
+    // The page of the service is not serialized by the schema.
+    if (product === 'service') {
       t.match(sentence, /^Error: boom \(.*\)\. The handler of GET \S+ \(.*\) failed with Error\.$/, path)
       continue
     }
@@ -647,7 +647,7 @@ inBothModes('an error that its response schema refuses is explained with the err
   }
 })
 
-inBothModes('what has begun or continued a request is not the first own code of its failure', async (t, build) => {
+inBothProducts('what has begun or continued a request is not the first own code of its failure', async (t, build) => {
   const { stackTraceLimit } = Error
   Error.stackTraceLimit = 100
   t.teardown(() => { Error.stackTraceLimit = stackTraceLimit })
@@ -680,7 +680,7 @@ inBothModes('what has begun or continued a request is not the first own code of 
   }
 })
 
-inBothModes('names and allowed values of rejected fields are masked like values', async (t, build) => {
+inBothProducts('names and allowed values of rejected fields are masked like values', async (t, build) => {
   const allowed = 'planted'.concat('-one')
   const issues = [
     { code: 'invalid_value', path: ['password'], message: `Invalid option: expected one of "${allowed}"|"free"` },
@@ -706,7 +706,7 @@ inBothModes('names and allowed values of rejected fields are masked like values'
   }
 })
 
-inBothModes('a handler that throws after its response is explained with both', async (t, build) => {
+inBothProducts('a handler that throws after its response is explained with both', async (t, build) => {
   const app = await build((app) => {
     app.get('/', (_request, reply) => {
       reply.send('first')
@@ -717,7 +717,7 @@ inBothModes('a handler that throws after its response is explained with both', a
   t.match(sentence, /received the response of packages\/hindsight\/test\/failures\.test\.ts:\d+, and not what the handler returned or threw\.$/)
 })
 
-inBothModes('an answer to a failure that fails is explained with that failure, and not with one of an onError hook', async (t, build, mode) => {
+inBothProducts('an answer to a failure that fails is explained with that failure, and not with one of an onError hook', async (t, build, product) => {
   const app = await build((app) => {
     app.get('/', { onError: async () => { throw new Error('not counted') }, onSend: async () => { throw new Error('not sent') } }, () => {
       throw new Error('boom')
@@ -725,12 +725,12 @@ inBothModes('an answer to a failure that fails is explained with that failure, a
     app.get('/refused', { schema: { response: { 200: { type: 'array', items: {} } } } }, async () => ({ a: 1 }))
   })
   const sentence = outcomeSentence(await profileOf(app, await app.inject('/')))
-  if (mode === 'observe') t.match(sentence, /The answer to an earlier failure of GET \/ \(Error: boom\) failed with Error\.$/)
+  if (product === 'package') t.match(sentence, /The answer to an earlier failure of GET \/ \(Error: boom\) failed with Error\.$/)
   const refused = outcomeSentence(await profileOf(app, await app.inject('/refused')))
   t.match(refused, "TypeError: response schema 200 refuses the value of '#', which does not match schema definition; the handler returned {a}.")
 })
 
-inBothModes('what a validator without JSON Schema refuses is explained by field', async (t, build) => {
+inBothProducts('what a validator without JSON Schema refuses is explained by field', async (t, build) => {
   const refuse = (property: string, list: object[]) => () => () => ({ error: Object.assign(new Error('[many lines]'), { [property]: list }) })
   const message = 'expected a string'
   const app = await build((app) => {
@@ -758,7 +758,7 @@ inBothModes('what a validator without JSON Schema refuses is explained by field'
   }
 })
 
-inBothModes('an answer of an error handler that its schema refuses is not called that of the handler', async (t, build) => {
+inBothProducts('an answer of an error handler that its schema refuses is not called that of the handler', async (t, build) => {
   const required = { type: 'object', required: ['traceId'], properties: { traceId: { type: 'string' } } }
   const app = await build((app) => {
     app.register(async (scope) => {
@@ -770,7 +770,7 @@ inBothModes('an answer of an error handler that its schema refuses is not called
   t.match(collectors.wire, { changes: [{ text: 'response schema 5xx requires "traceId"; the error handler returned {oops}' }] })
 })
 
-inBothModes('a response that an error has cut off is called so', async (t, build) => {
+inBothProducts('a response that an error has cut off is called so', async (t, build) => {
   const app = await build((app) => {
     const half = async function * () {
       yield 'a'.repeat(1000)
@@ -810,7 +810,7 @@ inBothModes('a response that an error has cut off is called so', async (t, build
   }
 })
 
-inBothModes('a failure without a frame of the application is shown with the handler of its route', async (t, build) => {
+inBothProducts('a failure without a frame of the application is shown with the handler of its route', async (t, build) => {
   const response = { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } } }
   const app = await build((app) => app.get('/orders', { schema: { response } }, async () => ({ name: 'x' })))
   const profile = await profileOf(app, await app.inject('/orders'))
@@ -822,7 +822,7 @@ inBothModes('a failure without a frame of the application is shown with the hand
   t.match(body, /<h3>Route: packages\/hindsight\/test\/failures\.test\.ts:\d+<\/h3><pre class="excerpt">/)
 })
 
-inBothModes('the failure of a not-found handler is not called a missing route', async (t, build) => {
+inBothProducts('the failure of a not-found handler is not called a missing route', async (t, build) => {
   const app = await build((app) => {
     app.register(async (scope) => {
       scope.setNotFoundHandler(() => { throw new TypeError('not rendered') })
@@ -848,7 +848,7 @@ inBothModes('the failure of a not-found handler is not called a missing route', 
   t.match(moved, /^NotFoundError: .* No route matches GET \/moved\/unknown; 1 route is declared\.$/)
 })
 
-inBothModes('a handler that has exceeded its time is shown with the code that it waits for', async (t, build) => {
+inBothProducts('a handler that has exceeded its time is shown with the code that it waits for', async (t, build) => {
   const app = await build((app) => {
     app.get('/', { handlerTimeout: 20 }, () => new Promise(() => {})) // timeout
   })
@@ -857,7 +857,7 @@ inBothModes('a handler that has exceeded its time is shown with the code that it
   t.match(collectors.waiting, { in: { name: 'the handler', source: `${import.meta.filename}:${lineOf('timeout')}` } })
 })
 
-inBothModes('the error of a page is not one of the other errors', async (t, build) => {
+inBothProducts('the error of a page is not one of the other errors', async (t, build) => {
   const app = await build((app) => {
     app.setErrorHandler(async () => ({ problem: true }))
     app.get('/', { onSend: async () => {} }, () => { throw new Error('first') })
@@ -867,7 +867,7 @@ inBothModes('the error of a page is not one of the other errors', async (t, buil
   t.match(JSDOM.fragment(body).textContent, /Other errors\s+Error: first(?!;)/)
 })
 
-inBothModes('an error without calls of the application has the place of its first member', async (t, build) => {
+inBothProducts('an error without calls of the application has the place of its first member', async (t, build) => {
   const app = await build((app) => {
     app.get('/', () => Promise.any([Promise.reject(new Error('one')), Promise.reject(new TypeError('two'))])) // rejected
   })
@@ -878,7 +878,7 @@ inBothModes('an error without calls of the application has the place of its firs
   t.match(body, `failures.test.ts:${line}`)
 })
 
-inBothModes('a second response is explained before the error of its payload', async (t, build) => {
+inBothProducts('a second response is explained before the error of its payload', async (t, build) => {
   const app = await build((app) => {
     app.addHook('onSend', async (_request, _reply, payload) => payload)
     app.get('/', (_request, reply) => {
@@ -892,7 +892,7 @@ inBothModes('a second response is explained before the error of its payload', as
   t.match(collectors.otherErrors, [[{ code: 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' }]])
 })
 
-inBothModes('a response that cannot be sent or serialized is shown with the hook that has changed it', async (t, build, mode) => {
+inBothProducts('a response that cannot be sent or serialized is shown with the hook that has changed it', async (t, build, product) => {
   const wrap = async (_request: unknown, _reply: unknown, payload: unknown) => ({ data: payload }) as never
   const once = async (_request: unknown, reply: FastifyReply, payload: unknown) => reply.statusCode < 400 ? 42 : payload
   const response = { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } } }
@@ -957,14 +957,14 @@ inBothModes('a response that cannot be sent or serialized is shown with the hook
     // The stack of a callback, or of `send`, has the place.
     t.equal((firstOwnFrame(profile.exceptions) ?? handler)?.line, lineOf(name), name)
     t.match(profileMarkdown(profile), handler === undefined ? place : `${hook === '' ? 'Route' : 'Hook'}: \`${place}\``, name)
-    // Of a response that passed the hooks, `observe` mode keeps Fastify's answer about the error.
+    // Of a response that passed the hooks, the package keeps Fastify's answer about the error.
     const kept = ['always', 'errors', 'route', 'both', 'text', 'typed', 'header', 'redirect']
-    const hasPage = mode === 'full' || !kept.includes(name)
+    const hasPage = product === 'service' || !kept.includes(name)
     if (hasPage) t.match(JSDOM.fragment(answer.body).textContent, summary, name)
   }
 })
 
-inBothModes('a payload that cannot be sent for HEAD is that of a hook, and not of Fastify', async (t, build) => {
+inBothProducts('a payload that cannot be sent for HEAD is that of a hook, and not of Fastify', async (t, build) => {
   const app = await build((app) => {
     app.addHook('onSend', async function wrap (_request, _reply, payload) { return { data: payload } }) // HEAD
     app.get('/', async () => 'x')
@@ -975,7 +975,7 @@ inBothModes('a payload that cannot be sent for HEAD is that of a hook, and not o
   t.match(summary, `, changed by ${hook}, cannot be sent: only strings, Buffers and streams can.`)
 })
 
-inBothModes('a hook that raises a value without a stack is shown with its source', async (t, build) => {
+inBothProducts('a hook that raises a value without a stack is shown with its source', async (t, build) => {
   const app = await build((app) => {
     const raised: Readonly<Record<string, unknown>> = { '/text': 'forbidden', '/nothing': undefined }
     app.addHook('preHandler', async function check (request) { throw raised[request.url] }) // hook of a text
@@ -989,14 +989,14 @@ inBothModes('a hook that raises a value without a stack is shown with its source
   }
 })
 
-inBothModes('a hook of a route that rejects without an error is called so', async (t, build) => {
+inBothProducts('a hook of a route that rejects without an error is called so', async (t, build) => {
   const nothing: unknown = undefined
   const app = await build((app) => app.get('/', { preHandler: async () => { throw nothing } }, async () => 'never'))
   const { collectors } = await profileOf(app, await app.inject('/'))
   t.match(collectors.exceptions, { summary: /^A hook of GET \/ rejected without an error/ })
 })
 
-inBothModes('the values that a schema allows for a secret field are masked', async (t, build) => {
+inBothProducts('the values that a schema allows for a secret field are masked', async (t, build) => {
   const app = await build((app) => app.get('/', {
     schema: {
       headers: { type: 'object', properties: { 'x-admin-token': { const: 'planted-one' }, 'x-plan': { const: 'free' } } },
@@ -1015,19 +1015,19 @@ inBothModes('the values that a schema allows for a secret field are masked', asy
   }
 })
 
-inBothModes('where a hook fails for the answer to a failure, the sentence names the failure', async (t, build, mode) => {
+inBothProducts('where a hook fails for the answer to a failure, the sentence names the failure', async (t, build, product) => {
   const app = await build((app) => {
     app.addHook('onSend', async (_request, reply) => { if (reply.statusCode >= 500) throw new TypeError('no answer') })
     app.get('/', async () => { throw new RangeError('the first') })
   })
   await app.inject('/')
   const { collectors } = await newest(app)
-  // In `full` mode the page about the first failure is sent without hooks.
+  // In the service the page about the first failure is sent without hooks.
   const answer = /^The answer to an earlier failure of GET \/ \(RangeError: the first\) failed with TypeError\.$/
-  t.match(collectors.exceptions, { summary: mode === 'observe' ? answer : /^The handler of GET \/ .* failed with RangeError\.$/ })
+  t.match(collectors.exceptions, { summary: product === 'package' ? answer : /^The handler of GET \/ .* failed with RangeError\.$/ })
 })
 
-inBothModes('the sentence of a rejected header is whole, also where the header has credentials', async (t, build) => {
+inBothProducts('the sentence of a rejected header is whole, also where the header has credentials', async (t, build) => {
   const headers = { type: 'object', properties: { cookie: { type: 'string', minLength: 9 }, authorization: { pattern: '^Bearer ' } } }
   const app = await build((app) => app.get('/', { schema: { headers } }, async () => 'never'))
   for (const [sent, why] of [
@@ -1040,7 +1040,7 @@ inBothModes('the sentence of a rejected header is whole, also where the header h
   }
 })
 
-inBothModes('an answer to a declined request that cannot be sent is not called the missing route only', async (t, build) => {
+inBothProducts('an answer to a declined request that cannot be sent is not called the missing route only', async (t, build) => {
   const app = await build((app) => app.register(async (api) => {
     api.setNotFoundHandler((_request, reply) => reply.type('text/html').send({ not: 'a text' }))
     api.get('/item', (_request, reply) => { reply.callNotFound() })
@@ -1049,7 +1049,7 @@ inBothModes('an answer to a declined request that cannot be sent is not called t
   t.match(profile.collectors.exceptions, { summary: /^GET \/api\/item matched, and reply\.callNotFound\(\) was called; .* failed with FastifyError\.$/ })
 })
 
-inBothModes('valid JSON with a field that Fastify forbids is not called invalid', async (t, build) => {
+inBothProducts('valid JSON with a field that Fastify forbids is not called invalid', async (t, build) => {
   const app = await build((app) => app.post('/', async () => 'never'))
   for (const [payload, fields] of [
     ['{"a":[{"\\u005f_proto__":{"password":"s3cret"}}]}', [{ field: '__proto__', received: '{"password":"******"}' }]],
@@ -1065,7 +1065,7 @@ inBothModes('valid JSON with a field that Fastify forbids is not called invalid'
   }
 })
 
-inBothModes('a hook that calls back twice is named, and one that calls back after its response is not', async (t, build) => {
+inBothProducts('a hook that calls back twice is named, and one that calls back after its response is not', async (t, build) => {
   const app = await build((app) => {
     app.register(async (scope) => {
       scope.addHook('preHandler', function twice (_request, _reply, done) { done(); done() }) // twice
@@ -1086,7 +1086,7 @@ inBothModes('a hook that calls back twice is named, and one that calls back afte
   t.same((await newest(app)).exceptions, [])
 })
 
-inBothModes('reply.callNotFound() before or after another response is explained', async (t, build, mode) => {
+inBothProducts('reply.callNotFound() before or after another response is explained', async (t, build, product) => {
   const app = await build((app) => {
     app.addHook('onSend', async (_request, _reply, payload) => {
       await later()
@@ -1116,11 +1116,11 @@ inBothModes('reply.callNotFound() before or after another response is explained'
     t.same(chainOf(exceptions), [`NotFoundError: ${message}`])
     t.match(exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'callNotFound()', url)
     t.match(otherErrors, [[{ code: 'FST_ERR_REP_ALREADY_SENT' }]], url)
-    if (mode === 'full') t.match(response.body, message)
+    if (product === 'service') t.match(response.body, message)
   }
 })
 
-inBothModes('a status that is set after the response is not that of the profile', async (t, build) => {
+inBothProducts('a status that is set after the response is not that of the profile', async (t, build) => {
   const app = await build((app) => {
     app.get('/', (_request, reply) => {
       reply.send('first')
@@ -1132,20 +1132,20 @@ inBothModes('a status that is set after the response is not that of the profile'
   t.equal((await profileOf(app, response)).status, 200)
 })
 
-inBothModes('the error of an onSend hook is hidden from clients that may not see the debug surface', async (t, build, mode) => {
+inBothProducts('the error of an onSend hook is hidden from clients that may not see the debug surface', async (t, build, product) => {
   const app = await build(app => {
     app.addHook('onSend', async () => { throw new Error('thrown in onSend') })
     app.get('/boom', () => { throw new Error('the first one') })
   }, { debug: false })
   const { statusCode, body } = await app.inject('/boom')
   t.equal(statusCode, 500)
-  // In observe mode this is the answer of Fastify.
-  if (mode === 'full') t.ok(body.includes('An Error Occurred'))
-  t.equal(/thrown in onSend|the first one/.test(body), mode === 'observe')
+  // With the package this is the answer of Fastify.
+  if (product === 'service') t.ok(body.includes('An Error Occurred'))
+  t.equal(/thrown in onSend|the first one/.test(body), product === 'package')
   t.notMatch(body, 'failures.test.ts')
 })
 
-inBothModes('an error of an onResponse hook does not affect the response', async (t, build) => {
+inBothProducts('an error of an onResponse hook does not affect the response', async (t, build) => {
   const app = await build(app => {
     app.addHook('onResponse', async () => { throw new Error('thrown in onResponse') })
     app.get('/', () => 'x')
@@ -1157,7 +1157,7 @@ inBothModes('an error of an onResponse hook does not affect the response', async
   }
 })
 
-inBothModes('invalid requests are answered with a client error and its reason', async (t, build) => {
+inBothProducts('invalid requests are answered with a client error and its reason', async (t, build) => {
   const app = await build(app => {
     app.post('/', {
       schema: {
@@ -1194,14 +1194,14 @@ inBothModes('invalid requests are answered with a client error and its reason', 
   }
 })
 
-inBothModes('an incomplete body is refused', async (t, build) => {
+inBothProducts('an incomplete body is refused', async (t, build) => {
   const app = await build(app => app.post('/', () => 'x'))
   const port = await listen(app)
   const long = await raw(port, 'POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 99999999\r\n\r\n')
   t.equal(statusOf(long), 413, 'refused by its announced length')
 })
 
-inBothModes('a response that does not match its schema is a failure', async (t, build) => {
+inBothProducts('a response that does not match its schema is a failure', async (t, build) => {
   const app = await build(app => {
     app.get('/', { schema: { response: { 200: { type: 'object', required: ['a'], properties: { a: { type: 'string' } } } } } }, () => ({}))
     app.get('/circular', () => { const a: Record<string, unknown> = {}; a.a = a; return a })
@@ -1214,7 +1214,7 @@ inBothModes('a response that does not match its schema is a failure', async (t, 
   t.match((await outcomeOf(app, { url: '/number' })).chain[0], 'Attempted to send payload of invalid type')
 })
 
-inBothModes('a failing stream is recorded', async (t, build) => {
+inBothProducts('a failing stream is recorded', async (t, build) => {
   const app = await build(app => {
     app.get('/before', (_request, reply) => reply.send(new Readable({ read () { this.destroy(new Error('failed before the first octet')) } })))
     app.get('/late', (_request, reply) => {
@@ -1244,7 +1244,7 @@ inBothModes('a failing stream is recorded', async (t, build) => {
   t.ok(JSON.stringify(profile.logs).includes('failed after the first octet'), 'the log has the reason')
 })
 
-inBothModes('a request that the client aborts is recorded with status 499', async (t, build, mode) => {
+inBothProducts('a request that the client aborts is recorded with status 499', async (t, build, product) => {
   let arrived: () => void = () => {}
   let left: () => void = () => {}
   const app = await build(app => app.get('/', async () => {
@@ -1262,7 +1262,7 @@ inBothModes('a request that the client aborts is recorded with status 499', asyn
   t.equal(gone.status, 499)
   t.same(chainOf(gone.exceptions), ['ClientGoneError: The client closed the connection before the response was sent'])
   t.same(gone.exceptions[0]?.frames, [], 'calls of Node.js and Hindsight have no reason')
-  if (mode === 'full') t.ok(gone.logs.some(({ message }) => message === 'The client closed the connection before the response was sent'))
+  if (product === 'service') t.ok(gone.logs.some(({ message }) => message === 'The client closed the connection before the response was sent'))
   left()
   await new Promise(resolve => setTimeout(resolve, 30))
   const after = await newest(app)
@@ -1270,7 +1270,7 @@ inBothModes('a request that the client aborts is recorded with status 499', asyn
   t.equal((await app.hindsight.profiler.search({ limit: 10 })).profiles.length, 1)
 })
 
-inBothModes('a request that is aborted before its body is complete is recorded with status 499', async (t, build) => {
+inBothProducts('a request that is aborted before its body is complete is recorded with status 499', async (t, build) => {
   const app = await build(app => app.post('/', () => 'x'))
   const port = await listen(app)
   const socket = connect(
@@ -1285,7 +1285,7 @@ inBothModes('a request that is aborted before its body is complete is recorded w
   t.equal((await app.hindsight.profiler.search({ limit: 10 })).profiles.length, 1)
 })
 
-inBothModes('a hijacked reply is not changed', async (t, build) => {
+inBothProducts('a hijacked reply is not changed', async (t, build) => {
   const app = await build(app => {
     app.get('/', (_request, reply) => { reply.hijack(); reply.raw.end('raw') })
     app.get('/boom', async (_request, reply) => { reply.hijack(); reply.raw.end('raw'); throw new Error('after it') })
@@ -1293,7 +1293,7 @@ inBothModes('a hijacked reply is not changed', async (t, build) => {
   for (const url of ['/', '/boom']) t.match(await app.inject(url), { statusCode: 200, body: 'raw' }, url)
 })
 
-inBothModes('the error handler of the application answers', async (t, build) => {
+inBothProducts('the error handler of the application answers', async (t, build) => {
   const app = await build(async app => {
     await app.register(async scope => {
       scope.setErrorHandler((error: Error, _request: FastifyRequest, reply: FastifyReply) => reply.code(418).send({ mine: error.message }))
@@ -1307,7 +1307,7 @@ inBothModes('the error handler of the application answers', async (t, build) => 
   t.equal((await app.inject('/ours')).statusCode, 500)
 })
 
-inBothModes('concurrent failures have separate reports', async (t, build) => {
+inBothProducts('concurrent failures have separate reports', async (t, build) => {
   const app = await build(app => app.get('/:n', async request => {
     await later()
     throw new Error(`failure ${(request.params as { n: string }).n}`)
@@ -1320,7 +1320,7 @@ inBothModes('concurrent failures have separate reports', async (t, build) => {
   }))
 })
 
-inBothModes('two applications in one process share no profiles and no options', async (t, build) => {
+inBothProducts('two applications in one process share no profiles and no options', async (t, build) => {
   const routes = (name: string) => (app: FastifyInstance) => {
     app.get('/boom', request => { request.log.info(`log of ${name}`); throw new Error(`boom of ${name}`) })
   }
@@ -1339,7 +1339,7 @@ inBothModes('two applications in one process share no profiles and no options', 
   t.ok((await three.inject('/boom')).body.includes('boom of three'), 'and outlive each other')
 })
 
-inBothModes('an error that is raised again for the answer is no hint', async (t, build) => {
+inBothProducts('an error that is raised again for the answer is no hint', async (t, build) => {
   const app = await build((app) => app.get('/', { onSend: async () => { throw new Error('not sent') } }, async () => 'x'))
   const profile = await profileOf(app, await app.inject('/'))
   t.same(chainOf(profile.exceptions), ['Error: not sent'])

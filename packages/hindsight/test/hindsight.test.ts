@@ -8,23 +8,23 @@ import { preload } from '../src/observe.js'
 import type { HindsightOptions } from '../src/options.js'
 import { asides, connection, place } from './store/support.js'
 import { profileOf } from './support/app.js'
-import { inBothModes, MODES, pluginOf, type TestedMode } from './support/products.js'
+import { inBothProducts, PRODUCTS, pluginOf, type TestedProduct } from './support/products.js'
 
 const HTML = { accept: 'text/html,*/*;q=0.8' }
 
 /** An application that registers a product first; in memory, so that nothing has to be cleared away. */
 async function application (
-  t: Test, mode: TestedMode, declare: (app: FastifyInstance) => unknown, options: HindsightOptions = {}
+  t: Test, product: TestedProduct, declare: (app: FastifyInstance) => unknown, options: HindsightOptions = {}
 ): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000 })
-  await app.register(pluginOf(mode), { profiler: { storage: 'memory' }, ...options })
+  await app.register(pluginOf(product), { profiler: { storage: 'memory' }, ...options })
   await declare(app)
   t.teardown(() => app.close())
   return app
 }
 
-inBothModes('no option is needed: pages, profiles, toolbar', async (t, _build, mode) => {
-  const app = await application(t, mode, (app) => {
+inBothProducts('no option is needed: pages, profiles, toolbar', async (t, _build, product) => {
+  const app = await application(t, product, (app) => {
     app.get('/', async (_request, reply) => await reply.type('text/html').send('<!doctype html><title>x</title><body></body>'))
   })
   const page = await app.inject({ url: '/', headers: HTML })
@@ -35,8 +35,8 @@ inBothModes('no option is needed: pages, profiles, toolbar', async (t, _build, m
   t.equal((await app.inject(`/_wdt/${String(page.headers['x-debug-token'])}`)).statusCode, 200)
 })
 
-inBothModes('clients that may not see the debug surface receive no debug page in any format', async (t, _build, mode) => {
-  const app = await application(t, mode, (app) => { app.get('/', async () => 'x') })
+inBothProducts('clients that may not see the debug surface receive no debug page in any format', async (t, _build, product) => {
+  const app = await application(t, product, (app) => { app.get('/', async () => 'x') })
   const token = String((await app.inject('/')).headers['x-debug-token'])
   await profileOf(app, await app.inject('/'))
   const origin = await app.listen({ host: '127.0.0.1', port: 0 })
@@ -55,11 +55,11 @@ inBothModes('clients that may not see the debug surface receive no debug page in
   t.equal(await statusOf('/_profiler/', {}), 200)
 })
 
-inBothModes('below a prefix the pages and all links have the prefix', async (t, _build, mode) => {
+inBothProducts('below a prefix the pages and all links have the prefix', async (t, _build, product) => {
   const app = Fastify()
   t.teardown(() => app.close())
   await app.register(async (child) => {
-    await child.register(pluginOf(mode), { profiler: { storage: 'memory' } })
+    await child.register(pluginOf(product), { profiler: { storage: 'memory' } })
     child.get('/', async (_request, reply) => await reply.type('text/html').send('<!doctype html><title>x</title><body></body>'))
   }, { prefix: '/shop' })
   const page = await app.inject({ url: '/shop/', headers: HTML })
@@ -72,17 +72,17 @@ inBothModes('below a prefix the pages and all links have the prefix', async (t, 
   const nowhere = await app.inject('/shop/_profiler/nowhere/at/all')
   t.equal(nowhere.statusCode, 404)
   // In the service, an unknown path below the profiler is not found like any other.
-  t.equal(nowhere.headers['x-debug-token'] !== undefined, mode === 'full')
+  t.equal(nowhere.headers['x-debug-token'] !== undefined, product === 'service')
 })
 
-inBothModes('below a prefix, callNotFound() reaches the not-found handler of the outer application', async (t, _build, mode) => {
+inBothProducts('below a prefix, callNotFound() reaches the not-found handler of the outer application', async (t, _build, product) => {
   for (const debug of [true, false]) {
     const app = Fastify({ pluginTimeout: 60_000 })
     t.teardown(() => app.close())
     let part: FastifyInstance | undefined
     await app.register(async (child) => {
       part = child
-      await child.register(pluginOf(mode), { debug, profiler: { storage: 'memory', production: true } })
+      await child.register(pluginOf(product), { debug, profiler: { storage: 'memory', production: true } })
       child.get('/missed', (_request, reply) => { reply.callNotFound() })
       child.get('/', async () => 'x')
     }, { prefix: '/shop' })
@@ -96,11 +96,11 @@ inBothModes('below a prefix, callNotFound() reaches the not-found handler of the
   }
 })
 
-inBothModes('debug mode is off if NODE_ENV is production', async (t, _build, mode) => {
+inBothProducts('debug mode is off if NODE_ENV is production', async (t, _build, product) => {
   const before = process.env.NODE_ENV
   process.env.NODE_ENV = 'production'
   t.teardown(() => { if (before === undefined) delete process.env.NODE_ENV; else process.env.NODE_ENV = before })
-  const app = await application(t, mode, (app) => { app.get('/', async () => 'x') })
+  const app = await application(t, product, (app) => { app.get('/', async () => 'x') })
   t.equal((await app.inject('/')).headers['x-debug-token'], undefined)
   t.equal((await app.inject('/_profiler/')).statusCode, 404)
 })
@@ -114,12 +114,12 @@ t.test('a second registration is refused', async (t) => {
 
 t.test('a storage that names no store stops the start in both products, also with a short timeout for plugins', async (t) => {
   const message = /^profiler\.storage \(STORAGE_URL\): it is neither sqlite nor memory, nor an address such as postgres:\/\/user:password@localhost/
-  for (const mode of MODES) {
+  for (const product of PRODUCTS) {
     for (const storage of ['redis', 'postgress//u:secret@h/x', 'postgres://', 'postgres:u:secret@h/x']) {
       for (const options of [{}, { pluginTimeout: 1_000 }]) {
         const app = Fastify(options)
         t.teardown(() => app.close())
-        await t.rejects(async () => { await app.register(pluginOf(mode), { profiler: { storage } }) }, { message }, `${mode}: ${storage}`)
+        await t.rejects(async () => { await app.register(pluginOf(product), { profiler: { storage } }) }, { message }, `${product}: ${storage}`)
       }
     }
   }
@@ -143,7 +143,7 @@ t.test('the time limit of loading is cleared when all is loaded', async (t) => {
   t.equal(timers.size, 0)
 })
 
-inBothModes('with a store of another version requests are answered, and the page of the profiler has the reason', async (t, _build, mode) => {
+inBothProducts('with a store of another version requests are answered, and the page of the profiler has the reason', async (t, _build, product) => {
   const path = place(t)
   const other = connection(t, path)
   other.exec('create table profiles (token text); pragma user_version = 99')
@@ -151,7 +151,7 @@ inBothModes('with a store of another version requests are answered, and the page
   const warnings: string[] = []
   const onWarning = ({ message }: Error): void => { if (message.includes(path)) warnings.push(message) }
   process.on('warning', onWarning)
-  const app = await application(t, mode, (app) => { app.get('/', async () => 'hello') }, { profiler: { dataDir: dirname(path) } })
+  const app = await application(t, product, (app) => { app.get('/', async () => 'hello') }, { profiler: { dataDir: dirname(path) } })
   t.equal((await app.inject('/')).body, 'hello')
   await app.hindsight.profiler.flush()
   const page = await app.inject({ url: '/_profiler/', headers: HTML })
@@ -159,12 +159,12 @@ inBothModes('with a store of another version requests are answered, and the page
   t.match(page.body, 'its schema has version 99, and this version of fastify-hindsight supports 2; use another folder')
   await new Promise((resolve) => setImmediate(resolve))
   process.off('warning', onWarning)
-  if (mode === 'observe') t.match(warnings, [`Profiles are lost: the store failed: The store "${path}" cannot be used: its schema has version 99`])
+  if (product === 'package') t.match(warnings, [`Profiles are lost: the store failed: The store "${path}" cannot be used: its schema has version 99`])
   t.same(asides(path), [])
 })
 
 t.test('the error of a wrong option shows the call that registers it, and none of Hindsight', async (t) => {
-  const error = await application(t, 'observe', () => {}, { debugg: true } as object).catch((error: unknown) => error as Error)
+  const error = await application(t, 'package', () => {}, { debugg: true } as object).catch((error: unknown) => error as Error)
   t.match(error, { message: 'Unknown option "debugg"; did you mean "debug"?', stack: /^Error: .*\?\n {4}at application \(.*test.hindsight\.test\.ts:/ })
   t.notMatch((error as Error).stack, /\/app\/hindsight\.ts|node_modules\/(?:fastify|avvio)/)
 })

@@ -23,17 +23,17 @@ const OPTIONS: HindsightOptions = { debug: true, profiler: { storage: 'memory' }
 
 /** An application with hooks that are added before the plugin. */
 async function application (
-  t: Test, by: 'plugin' | 'preload' | 'full', server: object = {}, declare: (app: FastifyInstance) => void = () => {}
+  t: Test, product: 'plugin' | 'preload' | 'service', server: object = {}, declare: (app: FastifyInstance) => void = () => {}
 ): Promise<Observed> {
   const lines: string[] = []
   const ran: string[] = []
   const stream = { write: (line: string) => { lines.push(JSON.parse(line).msg) } }
   const app = Fastify({ pluginTimeout: 60_000, logger: { stream }, ...server }) as unknown as FastifyInstance
-  if (by === 'preload') preload(app, OPTIONS)
+  if (product === 'preload') preload(app, OPTIONS)
   app.addHook('onRequest', async ({ id }) => { ran.push(`onRequest ${id}`) })
   app.addHook('onResponse', async ({ id }) => { ran.push(`onResponse ${id}`) })
-  if (by === 'plugin') await app.register(hindsight, OPTIONS)
-  if (by === 'full') await app.register(service, OPTIONS)
+  if (product === 'plugin') await app.register(hindsight, OPTIONS)
+  if (product === 'service') await app.register(service, OPTIONS)
   app.get('/', async (request) => request.id)
   declare(app)
   t.teardown(() => app.close())
@@ -108,7 +108,7 @@ for (const by of ['plugin', 'preload'] as const) {
 }
 
 t.test('in the service a page is a route: only a refusal leaves a line and a profile', async (t) => {
-  const { app, lines, ran } = await application(t, 'full')
+  const { app, lines, ran } = await application(t, 'service')
   const port = await listen(app)
   const { token } = await profileOf(app, (await read(port, '/'))[2])
   const asset = /\/_profiler\/assets\/[^"]+/.exec((await read(port, '/_profiler/'))[1])?.[0] ?? ''

@@ -23,7 +23,7 @@ function openLog () {
   return { logger: { level: 'info', stream }, lines }
 }
 
-/** An application in `observe` mode with a terminal as standard error, and what was printed there. */
+/** An application with the package and a terminal as standard error, and what was printed there. */
 async function observed (t: Test, isTTY: boolean, options: HindsightOptions = {}) {
   const { logger, lines } = openLog()
   const app = Fastify({ logger })
@@ -37,7 +37,7 @@ async function observed (t: Test, isTTY: boolean, options: HindsightOptions = {}
   return { app, lines, printed }
 }
 
-t.test('the log of `full` mode has the address of the profiler, and of the profile of each failure', async (t) => {
+t.test('the log of the service has the address of the profiler, and of the profile of each failure', async (t) => {
   const { logger, lines } = openLog()
   const app = await build(t, { server: { logger } as never }, (app) => {
     app.get('/broken', { logLevel: 'info' }, async () => { throw new Error('broken') })
@@ -54,7 +54,7 @@ t.test('the log of `full` mode has the address of the profiler, and of the profi
   }
 })
 
-t.test('without debug mode and without profiles, `full` mode logs no address', async (t) => {
+t.test('without debug mode and without profiles, the service logs no address', async (t) => {
   for (const options of [{ debug: false }, { profiler: false }] as const) {
     const { logger, lines } = openLog()
     const app = Fastify({ logger })
@@ -66,7 +66,7 @@ t.test('without debug mode and without profiles, `full` mode logs no address', a
   }
 })
 
-t.test('in `observe` mode a terminal shows the address once, and the log does not change', async (t) => {
+t.test('with the package a terminal shows the address once, and the log does not change', async (t) => {
   const { NODE_ENV: environment } = process.env
   delete process.env.NODE_ENV
   t.teardown(() => { if (environment !== undefined) process.env.NODE_ENV = environment })

@@ -11,14 +11,14 @@ interface Reached {
 
 /** The files whose functions may run in one request of debug mode. */
 const BOUNDS = {
-  observe: [['/nowhere', 404, 68], ['/fails', 500, 67], ['/_profiler/<token>', 200, 49]],
-  full: [['/nowhere', 404, 95], ['/fails', 500, 97]]
+  package: [['/nowhere', 404, 68], ['/fails', 500, 67], ['/_profiler/<token>', 200, 49]],
+  service: [['/nowhere', 404, 95], ['/fails', 500, 97]]
 } as const
 
-for (const mode of ['observe', 'full'] as const) {
-  t.test(`${mode}: a request runs no more files than the bound`, async (t) => {
-    const reached = await reachedBy(mode, BOUNDS[mode].map(([url]) => url))
-    for (const [url, status, bound] of BOUNDS[mode]) {
+for (const product of ['package', 'service'] as const) {
+  t.test(`${product}: a request runs no more files than the bound`, async (t) => {
+    const reached = await reachedBy(product, BOUNDS[product].map(([url]) => url))
+    for (const [url, status, bound] of BOUNDS[product]) {
       const { statusCode, files } = reached[url] as Reached
       t.equal(statusCode, status, url)
       t.ok(files.length > 20 && files.length <= bound, `${url}: ${files.length} files, at most ${bound}`, { files })
@@ -27,9 +27,9 @@ for (const mode of ['observe', 'full'] as const) {
 }
 
 /** Runs requests in a process whose functions report their files. */
-async function reachedBy (mode: string, urls: string[]): Promise<Partial<Record<string, Reached>>> {
+async function reachedBy (product: string, urls: string[]): Promise<Partial<Record<string, Reached>>> {
   const fixture = join(ROOT, 'packages/hindsight/test/fixtures/reached')
-  const args = ['--import=tsx', `--import=${join(fixture, 'register.js')}`, join(fixture, 'requests.ts'), mode, ...urls]
+  const args = ['--import=tsx', `--import=${join(fixture, 'register.js')}`, join(fixture, 'requests.ts'), product, ...urls]
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT, env: { ...process.env, NODE_ENV: 'test' } })
   return JSON.parse(stdout) as Record<string, Reached>
 }

@@ -4,14 +4,14 @@ import { hashPassword } from '../../../lib/security/users.js'
 import { serverOptions } from '../../../lib/server-options.js'
 import { pluginOf } from '../../../packages/hindsight/test/support/products.js'
 
-// The process whose time is measured: `LIFECYCLE` and `NODE_ENV` as in an application.
-const lifecycle = process.env.LIFECYCLE === 'observe' ? 'observe' as const : 'full' as const
+// The process whose time is measured: `PRODUCT` and `NODE_ENV` as in an application.
+const product = process.env.PRODUCT === 'package' ? 'package' as const : 'service' as const
 const logger = { level: 'info', stream: { write () {} } }
 const app = Fastify({ ...serverOptions(), logger, pluginTimeout: 60_000 }) as unknown as FastifyInstance
-await app.register(pluginOf(lifecycle), {
+await app.register(pluginOf(product), {
   trustedProxies: ['loopback'],
   profiler: { storage: 'memory', maxProfiles: 50, production: process.env.NODE_ENV !== 'production' },
-  ...(lifecycle === 'full' && {
+  ...(product === 'service' && {
     session: { secret: 'a secret of the measurement, 32 letters or more' },
     enabledLocales: ['en', 'fr', 'de', 'pt-BR', 'zh-Hant'],
     acceptLanguage: true,
@@ -35,11 +35,11 @@ await app.register(pluginOf(lifecycle), {
     }
   })
 } as never)
-const config = lifecycle === 'full'
+const config = product === 'service'
   ? { pagination: true, cache: { maxAge: 60, etag: () => 'tag', lastModified: () => new Date(0) } }
   : {}
 app.get('/page', async (request, reply) => {
-  if (lifecycle === 'full') request.session.set('visits', 1)
+  if (product === 'service') request.session.set('visits', 1)
   return reply.type('text/html').send('<!doctype html><html><body><h1>Page</h1></body></html>')
 })
 app.get('/cached', { config: config as never }, async () => ({ hello: 'world' }))

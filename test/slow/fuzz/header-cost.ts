@@ -116,16 +116,16 @@ const CALLS: Record<string, Call> = {
 }
 
 const MODES = [
-  ['full', 'production'], ['full', 'development'], ['observe', 'production'], ['observe', 'development']
+  ['service', 'production'], ['service', 'development'], ['package', 'production'], ['package', 'development']
 ] as const
 
 const only = process.argv.slice(2)
 const { MODES: modes } = process.env
-for (const [lifecycle, environment] of MODES) {
-  const mode = `${lifecycle}-${environment}`
+for (const [product, environment] of MODES) {
+  const mode = `${product}-${environment}`
   if (modes !== undefined && !modes.split(',').includes(mode)) continue
   const server = fork(join(import.meta.dirname, 'header-cost-server.ts'), {
-    execArgv: ['--import=tsx'], env: { ...process.env, LIFECYCLE: lifecycle, NODE_ENV: environment }
+    execArgv: ['--import=tsx'], env: { ...process.env, PRODUCT: product, NODE_ENV: environment }
   })
   const [{ port }] = await once(server, 'message') as [{ port: number }]
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })

@@ -10,7 +10,7 @@ import type { ErrorReport } from '../../src/errors/report.js'
 import { outcomeSentence } from '../../src/parts/overview/index.js'
 import { build as buildFull, profileOf } from '../support/app.js'
 import { testdir } from '../support/folder.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 import { renderReport } from '../../src/error-page/diagnostic-page.js'
 import { record, sampleReport } from '../errors/sample.js'
 import { parseHtml } from '../support/parse-html.js'
@@ -47,7 +47,7 @@ async function getInvoice (): Promise<Buffer> {
   )
 }
 
-inBothModes('the root cause comes first, then the chain', async (t, build, mode) => {
+inBothProducts('the root cause comes first, then the chain', async (t, build, product) => {
   const app = await build((app) => app.get('/orders/:id', async () => {
     try {
       JSON.parse('{').total()
@@ -67,7 +67,7 @@ inBothModes('the root cause comes first, then the chain', async (t, build, mode)
     document.querySelector('[data-fragment]')?.getAttribute('data-fragment'),
     document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') + '/differences'
   )
-  if (mode === 'observe') return
+  if (product === 'package') return
   const { body } = await app.inject({ url: '/orders/7', headers: { accept: 'text/markdown' } })
   t.match(body, /^# 500 [^\n]+\n\n> [^\n]+\n\n`[^\n]*JSON[^\n]*\n\n[^\n]+\n\n\*\*SyntaxError\*\*\n\n/)
   t.match(body, /\n- rethrown at `.*` as Error: The invoice[^]*In your code: [^]*## Exceptions/)
@@ -82,7 +82,7 @@ class DatabaseError extends Error {
   connection = { password: 'hunter' + 2, port: 5432 }
 }
 
-inBothModes('an error is shown with its class and its own properties, masked', async (t, build) => {
+inBothProducts('an error is shown with its class and its own properties, masked', async (t, build) => {
   const app = await build((app) => app.post('/customers', async () => {
     try {
       throw new DatabaseError('duplicate key value')
@@ -107,7 +107,7 @@ inBothModes('an error is shown with its class and its own properties, masked', a
   t.equal(exception, 'DatabaseError: duplicate key value', 'the toolbar')
 })
 
-inBothModes('the section of the request begins with what was requested', async (t, build) => {
+inBothProducts('the section of the request begins with what was requested', async (t, build) => {
   const app = await build((app) => app.post('/orders/:id', async () => { throw new Error('x') }))
   const headers = { 'sec-fetch-mode': 'navigate', 'accept-language': 'en', 'x-tenant': 'north' }
   const document = await page(app, { method: 'POST', url: '/orders/7?size=xl', payload: { item: 'lamp', password: 'hunter' + 2 }, headers })
@@ -121,7 +121,7 @@ inBothModes('the section of the request begins with what was requested', async (
   t.match(document.querySelector('#as-markdown')?.textContent, /POST http.*\n[^`]*\n\n\{\n {2}"item": "lamp",/)
 })
 
-inBothModes('the callers of an own frame are those of the application and its packages', async (t, build) => {
+inBothProducts('the callers of an own frame are those of the application and its packages', async (t, build) => {
   const app = await build((app) => {
     app.addHook('preHandler', (_request, _reply, done) => { done() })
     app.get('/', () => { throw new Error('x') })
@@ -134,7 +134,7 @@ inBothModes('the callers of an own frame are those of the application and its pa
   t.match(texts(document, '.own .line'), ["app.addHook('preHandler', (_request, _reply, done) => { done() })"], 'with its line of source')
 })
 
-inBothModes('a response that its schema refuses is explained with what the handler returned', async (t, build) => {
+inBothProducts('a response that its schema refuses is explained with what the handler returned', async (t, build) => {
   const schema = { response: { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' }, name: { type: 'string' } } } } }
   const app = await build((app) => app.get('/products', { schema }, async () => ({ name: 'Lamp' })))
   const document = await page(app, { url: '/products' })
@@ -146,7 +146,7 @@ inBothModes('a response that its schema refuses is explained with what the handl
   t.match((await app.hindsight.profiler.search({ limit: 1 })).profiles, [{ exception: /^Error: response schema 200 requires "id"/ }])
 })
 
-inBothModes('the overview of a failure without a call of the application shows its route', async (t, build) => {
+inBothProducts('the overview of a failure without a call of the application shows its route', async (t, build) => {
   const schema = { response: { 200: { type: 'object', required: ['id'], properties: { id: { type: 'integer' } } } } }
   const app = await build((app) => {
     app.get('/refused', { schema }, async () => ({ name: 'Lamp' }))
@@ -167,7 +167,7 @@ inBothModes('the overview of a failure without a call of the application shows i
   }
 })
 
-inBothModes('a request that is refused before its handler shows the declaration of the route', async (t, build) => {
+inBothProducts('a request that is refused before its handler shows the declaration of the route', async (t, build) => {
   const app = await build((app) => {
     app.post(
       '/orders',
@@ -179,7 +179,7 @@ inBothModes('a request that is refused before its handler shows the declaration 
   t.match(texts(document, '.where h2'), [/^Route: /])
 })
 
-inBothModes('a failed request to another server shows its reason and address', async (t, build) => {
+inBothProducts('a failed request to another server shows its reason and address', async (t, build) => {
   const port = await closedPort()
   const app = await build((app) => app.get('/stock', async () => await fetch(`http://127.0.0.1:${port}/stock`)))
   const document = await page(app, { url: '/stock' })
@@ -188,7 +188,7 @@ inBothModes('a failed request to another server shows its reason and address', a
   t.match(texts(document, '.where mark .source'), [/await fetch/], 'the line of the application')
 })
 
-inBothModes('the error of a log line has all of its fields before its stack', async (t, build) => {
+inBothProducts('the error of a log line has all of its fields before its stack', async (t, build) => {
   const error = Object.assign(new Error('column "nam" does not exist'), {
     code: '42703', detail: 'the detail', hint: 'Perhaps you meant "users.name".', stack: `Error: column\n${'    at query (/app/db.js:1:1)\n'.repeat(200)}`
   })
@@ -210,7 +210,7 @@ inBothModes('the error of a log line has all of its fields before its stack', as
   }
 })
 
-inBothModes('a body that a hook has decoded has no place in the bytes that were received', async (t, build) => {
+inBothProducts('a body that a hook has decoded has no place in the bytes that were received', async (t, build) => {
   const decode = async (_request: unknown, _reply: unknown, payload: AsyncIterable<Buffer>) => {
     const received = await buffer(payload)
     const decoded = Readable.from([Buffer.from(String(received), 'base64')])
@@ -232,7 +232,7 @@ inBothModes('a body that a hook has decoded has no place in the bytes that were 
   }
 })
 
-inBothModes('the page has the hints of the parts, and of each subject one', async (t, build, mode) => {
+inBothProducts('the page has the hints of the parts, and of each subject one', async (t, build, product) => {
   const port = await closedPort()
   const queueHints = ({ length }: { length: number }) => [{ title: 'Queue', text: `Length ${length}.` }]
   const collectors = [{ name: 'queue', collect: () => ({ length: 7 }), hints: queueHints }]
@@ -260,10 +260,10 @@ inBothModes('the page has the hints of the parts, and of each subject one', asyn
   t.equal(texts(near, '.hint h2').filter((title) => title.startsWith('Similar route')).length, 1, 'also a hint of the part `router`')
   const other = await page(app, { method: 'POST', url: '/stock/1' })
   t.equal(other.querySelectorAll('.hint .routes').length, 1)
-  if (mode === 'full') t.match((await report(app, { url: '/stock/1' })).hints, hints.map(([title, text]) => ({ title, text })))
+  if (product === 'service') t.match((await report(app, { url: '/stock/1' })).hints, hints.map(([title, text]) => ({ title, text })))
 })
 
-inBothModes('an AggregateError shows the common cause, or the number of each kind', async (t, build, mode) => {
+inBothProducts('an AggregateError shows the common cause, or the number of each kind', async (t, build, product) => {
   const app = await build((app) => {
     app.get('/one', async () => await Promise.any([1, 2, 3].map(async () => { throw Object.assign(new Error('no connection'), { code: 'ECONNREFUSED' }) })))
     app.get(
@@ -286,10 +286,10 @@ inBothModes('an AggregateError shows the common cause, or the number of each kin
   t.notMatch(texts(wrapped, '.members, #logs pre, #stack-traces pre').join(), '\\n')
   const many = await page(app, { url: '/many' })
   t.same([texts(many, 'h1'), texts(many, '.cause')], [['The batch failed'], ['AggregateError 2 × TypeError: a, RangeError: b']])
-  if (mode === 'full') t.match((await app.inject({ url: '/one', headers: { accept: 'text/markdown' } })).body.match(/^```ts$/gm), { length: 1 })
+  if (product === 'service') t.match((await app.inject({ url: '/one', headers: { accept: 'text/markdown' } })).body.match(/^```ts$/gm), { length: 1 })
 })
 
-inBothModes('an error without a frame of the application shows the declaration of the route', async (t, build) => {
+inBothProducts('an error without a frame of the application shows the declaration of the route', async (t, build) => {
   const app = await build((app) => {
     app.get('/invoice', getInvoice)
     // eslint-disable-next-line no-throw-literal
@@ -304,7 +304,7 @@ inBothModes('an error without a frame of the application shows the declaration o
   t.match(texts(string, '.what'), [/ failed with a value that is no Error \(string\)\.$/])
 })
 
-inBothModes('the card shows the fields that a schema refuses, masked', async (t, build, mode) => {
+inBothProducts('the card shows the fields that a schema refuses, masked', async (t, build, product) => {
   const app = await build((app) => app.post('/orders/:id', {
     schema: {
       params: { type: 'object', properties: { id: { type: 'integer' } } },
@@ -325,7 +325,7 @@ inBothModes('the card shows the fields that a schema refuses, masked', async (t,
     /^The schema of POST \/orders\/:id \(.*diagnostic-page\.test\.ts:\d+\) rejected the body \(quantity: at least 1\); the handler did not run\.$/
   ])
   t.match(texts(document, '.where h2'), [/^Route: .*diagnostic-page\.test\.ts:\d+ /])
-  if (mode === 'observe') return
+  if (product === 'package') return
   const rejected = async (payload: object, url = '/orders/7') => (await report(app, { method: 'POST', url, payload })).input
   t.same(await rejected({ item: 'x', quantity: 0 }), { part: 'body', fields: [{ field: 'quantity', received: '0', rule: 'minimum', expected: 'at least 1' }] })
   t.match(await rejected({}), { fields: [{ field: 'item', received: undefined, rule: 'required' }] })
@@ -344,7 +344,7 @@ inBothModes('the card shows the fields that a schema refuses, masked', async (t,
   t.match(body, '- `body.quantity`: received `0`, expected at least 1\n')
 })
 
-inBothModes('the page, the profile, its overview and Markdown have what a schema expects in words', async (t, build) => {
+inBothProducts('the page, the profile, its overview and Markdown have what a schema expects in words', async (t, build) => {
   const rules: Array<[rule: object, value: unknown, words: string]> = [
     [{ type: 'string', maxLength: 3 }, 'abcde😀', 'at most 3 characters, got 6'],
     [{ type: 'string', minLength: 1 }, '', 'at least 1 character, got 0'],
@@ -386,14 +386,14 @@ inBothModes('the page, the profile, its overview and Markdown have what a schema
   }
 })
 
-inBothModes('the card shows the position at which a body is not JSON', async (t, build, mode) => {
+inBothProducts('the card shows the position at which a body is not JSON', async (t, build, product) => {
   const app = await build((app) => app.post('/orders', async () => 'x'))
   const document = await page(app, { method: 'POST', url: '/orders', payload: '{"a": <b>}', headers: { 'content-type': 'application/json' } })
   t.match(texts(document, '.where h2')[0], 'Invalid JSON at line 1, column 7 of the body')
   t.match(texts(document, '.where .source')[0], '{"a": <b>}')
   t.match(texts(document, '.what'), [/^The body is not valid JSON; the handler of POST \/orders \(.*\) did not run\.$/])
   t.match((await app.inject({ method: 'POST', url: '/orders', payload: { a: 1 } })).body, 'x', 'valid bodies arrive')
-  if (mode === 'observe') return
+  if (product === 'package') return
   const place = async (payload: string, type = 'application/json') =>
     (await report(app, { method: 'POST', url: '/orders', payload, headers: { 'content-type': type } })).input?.malformed
   t.match(
@@ -411,7 +411,7 @@ inBothModes('the card shows the position at which a body is not JSON', async (t,
   t.equal(await place('{"__proto__": 1}'), undefined, 'JSON that is refused for another reason')
 })
 
-inBothModes('404 and 405 show the HTTP error and the routes with their places, and no source', async (t, build, mode) => {
+inBothProducts('404 and 405 show the HTTP error and the routes with their places, and no source', async (t, build, product) => {
   const app = await build((app) => {
     app.get('/orders/:id', async () => 'x')
     app.post('/orders', async () => 'x')
@@ -419,8 +419,8 @@ inBothModes('404 and 405 show the HTTP error and the routes with their places, a
   })
   const missing = await page(app, { url: '/oders/7' })
   t.match(texts(missing, 'h1'), [/^No route found for "GET .*\/oders\/7"$/])
-  t.same(texts(missing, '#exceptions .position'), mode === 'full' ? ['[1/2]', '[2/2]'] : [], 'in `observe` mode nothing was raised')
-  t.equal(missing.querySelector('#stack-traces') === null, mode === 'observe')
+  t.same(texts(missing, '#exceptions .position'), product === 'service' ? ['[1/2]', '[2/2]'] : [], 'with the package nothing was raised')
+  t.equal(missing.querySelector('#stack-traces') === null, product === 'package')
   t.match(texts(missing, '.hint'), [
     /^Similar route/, /^No route for GET/, /^Other routes GET \/health\/live .*diagnostic-page\.test\.ts:\d+GET \/_profiler\/routes /
   ])
@@ -434,7 +434,7 @@ inBothModes('404 and 405 show the HTTP error and the routes with their places, a
   t.match(texts(method, '.routes li'), [/^GET \/orders\/:id the method is GET, not PUT .*diagnostic-page\.test\.ts:\d+$/])
 })
 
-inBothModes('after reply.callNotFound() the caller is named, with its place and source', async (t, build, mode) => {
+inBothProducts('after reply.callNotFound() the caller is named, with its place and source', async (t, build, product) => {
   const app = await build((app) => {
     app.get('/orders/:id', (_request, reply) => { reply.callNotFound() })
     app.get('/later/:id', async (_request, reply) => {
@@ -480,10 +480,10 @@ inBothModes('after reply.callNotFound() the caller is named, with its place and 
   const failed = await profileOf(app, await app.inject('/raises/7'))
   t.match(failed.exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'not even this', 'an error of a not-found handler has its source')
   const fallback = await app.inject('/fallback/7')
-  t.same((await profileOf(app, fallback)).exceptions, [], mode)
+  t.same((await profileOf(app, fallback)).exceptions, [], product)
 })
 
-inBothModes('reply.callNotFound() has the page with asynchronous hooks, many hooks, and in an error handler', async (t, build, mode) => {
+inBothProducts('reply.callNotFound() has the page with asynchronous hooks, many hooks, and in an error handler', async (t, build, product) => {
   const app = await build((app) => {
     app.addHook('onSend', async (_request, _reply, payload) => { await null; return payload })
     for (let i = 0; i < 6; i++) app.addHook('preHandler', (_request, _reply, done) => { done() })
@@ -497,7 +497,7 @@ inBothModes('reply.callNotFound() has the page with asynchronous hooks, many hoo
   for (const [url, status, headline, source] of [
     ['/nothing', 404, 'GET /nothing declined: its handler called reply.callNotFound()', 'reply.callNotFound()'],
     ['/error', 500, 'sent', "reply.send(new Error('sent'))"],
-    ['/handler', 404, mode === 'full' ? 'GET /handler declined: an error handler called reply.callNotFound()' : 'gone', /callNotFound|gone/]
+    ['/handler', 404, product === 'service' ? 'GET /handler declined: an error handler called reply.callNotFound()' : 'gone', /callNotFound|gone/]
   ] as const) {
     const response = await app.inject({ url, headers: HTML })
     t.equal(response.statusCode, status)
@@ -563,7 +563,7 @@ t.test('notifications of listeners are hidden until their box is checked', async
   t.notMatch(body, 'Notified event')
 })
 
-inBothModes('links open the default editor in debug mode', async (t, build) => {
+inBothProducts('links open the default editor in debug mode', async (t, build) => {
   const declare = (app: FastifyInstance): unknown => app.get('/', async () => { throw new Error('x') })
   const document = await page(await build(declare, { editor: undefined } as object), { url: '/' })
   t.match(document.querySelector('.where .file')?.getAttribute('href'), /^vscode:/)
@@ -571,7 +571,7 @@ inBothModes('links open the default editor in debug mode', async (t, build) => {
   t.equal(none.querySelector('a.file'), null)
 })
 
-inBothModes('the card shows the place of a syntax error that Node.js or a compiler names', async (t, build) => {
+inBothProducts('the card shows the place of a syntax error that Node.js or a compiler names', async (t, build) => {
   const folder = testdir(t, {
     'broken.cjs': 'const a = 1\nfunction broken ( {\n  return 2\n}\n',
     'linked.mjs': 'export const a = 1\nexport { nothing } from "node:fs"\n'
@@ -594,7 +594,7 @@ inBothModes('the card shows the place of a syntax error that Node.js or a compil
   }
 })
 
-inBothModes('the header and the log line name a file of the application, or no file', async (t, build, mode) => {
+inBothProducts('the header and the log line name a file of the application, or no file', async (t, build, product) => {
   const app = await build((app) => {
     app.get('/invoice', getInvoice)
     app.get('/parsed', async () => JSON.parse('{'))
@@ -606,7 +606,7 @@ inBothModes('the header and the log line name a file of the application, or no f
     ['GET', '/invoice', own], ['GET', '/parsed', own], ['GET', '/reported', own], ['POST', '/orders', own], ['GET', '/nowhere', undefined]
   ] as const) {
     const { headers } = await app.inject({ method, url, headers: HTML, ...(method === 'POST' && { payload: {} }) })
-    if (mode === 'observe') {
+    if (product === 'package') {
       t.notOk('x-debug-exception-file' in headers)
       continue
     }
@@ -621,7 +621,7 @@ function textsOf (body: string, selector: string): string[] {
   return [...parseHtml(body).querySelectorAll(selector)].map((element) => (element.textContent ?? '').replace(/\s+/g, ' ').trim())
 }
 
-inBothModes('the page names the handler or hook that raised the error', async (t, build, mode) => {
+inBothProducts('the page names the handler or hook that raised the error', async (t, build, product) => {
   const app = await build((app) => {
     app.get('/handler', async () => { throw new Error('x') })
     app.get('/hook', { preValidation: async () => { throw new Error('x') } }, async () => 'x')
@@ -677,16 +677,16 @@ inBothModes('the page names the handler or hook that raised the error', async (t
     })
     const { body } = response
     // There the hook fails again for the answer.
-    const stored = mode === 'observe' && url === '/late' ? /The answer to an earlier failure of GET \/late \(Error: x\) failed with Error\.$/ : sentence
+    const stored = product === 'package' && url === '/late' ? /The answer to an earlier failure of GET \/late \(Error: x\) failed with Error\.$/ : sentence
     t.match(outcomeSentence(await profileOf(app, response)), new RegExp(stored.source.replace('^', ' ')), `${url}, later`)
-    // A body of the application's error handler is replaced in `observe` mode, where it equals Fastify's. A hook of a
+    // A body of the application's error handler is replaced by the package, where it equals Fastify's. A hook of a
     // route that fails again prevents the page there.
-    if (url === (mode === 'full' ? '/answered' : '/late')) t.match(body, '"message":"x"')
+    if (url === (product === 'service' ? '/answered' : '/late')) t.match(body, '"message":"x"')
     else t.match(textsOf(body, '.what'), [sentence], url)
   }
 })
 
-inBothModes('the page has its policy, place, editor link and profile, no secret, and less than 60 kB', async (t, build) => {
+inBothProducts('the page has its policy, place, editor link and profile, no secret, and less than 60 kB', async (t, build) => {
   const app = await build((app) => app.get('/', async (request) => {
     request.log.info({ password: 'hunter' + 2 }, 'before it failed')
     throw new Error('x', { cause: new TypeError('y') })
@@ -703,7 +703,7 @@ inBothModes('the page has its policy, place, editor link and profile, no secret,
   t.ok(Buffer.byteLength(body) < 60_000, `${Buffer.byteLength(body)} bytes`)
 })
 
-inBothModes('an editor with an unsafe URL stops the start', async (t, build) => {
+inBothProducts('an editor with an unsafe URL stops the start', async (t, build) => {
   await t.rejects(build(undefined, { editor: 'javascript:alert(%f)' }), { message: /^Option "editor" \(EDITOR_URL\): the scheme "javascript:" is not allowed/ })
 })
 
@@ -742,10 +742,10 @@ t.test('odd values are serialized safely in the problem document', async (t) => 
   t.equal(JSON.parse(problemOf({ logsOmitted: 500 })).logsOmitted, 500)
 })
 
-inBothModes('the page is not cached, and says that its form depends on Accept', async (t, _build, lifecycle) => {
+inBothProducts('the page is not cached, and says that its form depends on Accept', async (t, _build, product) => {
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(pluginOf(lifecycle), { debug: true, profiler: { storage: 'memory' } })
+  await app.register(pluginOf(product), { debug: true, profiler: { storage: 'memory' } })
   const policy = { 'content-security-policy-report-only': "default-src 'none'; report-uri /reports" }
   const cacheable = {
     'cache-control': 'public, max-age=600',
@@ -770,10 +770,10 @@ inBothModes('the page is not cached, and says that its form depends on Accept', 
     const { headers, body } = await app.inject({ url, headers: { accept: 'text/html' } })
     t.match(body, /<!doctype html>/i)
     t.equal(headers['cache-control'], 'no-store', url)
-    // Without a route, `full` mode runs no hook of the application.
-    t.equal(headers.vary, lifecycle === 'full' && url === '/missing' ? 'Accept' : 'Origin, Accept', url)
+    // Without a route, the service runs no hook of the application.
+    t.equal(headers.vary, product === 'service' && url === '/missing' ? 'Accept' : 'Origin, Accept', url)
     t.match(headers, { ...absent, 'content-security-policy-report-only': undefined }, url)
-    if (lifecycle === 'full') continue
+    if (product === 'service') continue
     const json = await app.inject({ url, headers: { accept: 'application/json' } })
     t.match(json.headers, { ...cacheable, ...policy, 'cache-control': /^public, max-age=60/ }, 'what is not replaced is unchanged')
   }

@@ -1,14 +1,14 @@
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 const headers = { accept: 'text/html' }
 
-inBothModes('each of many failures at once has its page', async (t, build) => {
+inBothProducts('each of many failures at once has its page', async (t, build) => {
   const app = await build((app) => { app.get('/', async () => { throw new Error('boom') }) })
   const answers = await Promise.all(Array.from({ length: 60 }, () => app.inject({ url: '/', headers })))
   t.ok(answers.every(({ statusCode, body }) => statusCode === 500 && body.includes('<title>') && body.includes('boom')))
 })
 
-inBothModes('of an AggregateError few stacks are read', async (t, build) => {
+inBothProducts('of an AggregateError few stacks are read', async (t, build) => {
   const read = new Set<number>()
   const app = await build((app) => {
     app.get('/', async () => {
@@ -23,7 +23,7 @@ inBothModes('of an AggregateError few stacks are read', async (t, build) => {
   t.ok(read.size > 0 && read.size <= 100, `${read.size} stacks`)
 })
 
-inBothModes('many handlers that end without "return reply" are answered once, without a warning', async (t, build) => {
+inBothProducts('many handlers that end without "return reply" are answered once, without a warning', async (t, build) => {
   const warnings: string[] = []
   const stream = { write: (line: string) => { if (line.includes('already sent') || line.includes('FST_ERR_SEND')) warnings.push(line) } }
   const app = await build((app) => {

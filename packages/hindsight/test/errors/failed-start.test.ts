@@ -8,7 +8,7 @@ import fp from 'fastify-plugin'
 import t from 'tap'
 import { firstDeclaration, placeOfFailedStart, withRegistration } from '../../src/errors/failed-start.js'
 import { hindsight } from '../../src/hindsight.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 const THIS = fileURLToPath(import.meta.url)
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'hindsight-start-')))
@@ -28,7 +28,7 @@ async function raised (run: () => unknown): Promise<unknown> {
   }
 }
 
-inBothModes('a schema that cannot be compiled has the place of its route', async (t, build) => {
+inBothProducts('a schema that cannot be compiled has the place of its route', async (t, build) => {
   for (const [text, declare] of [
     ["app.post('/orders'", (app: FastifyInstance) => { app.post('/orders', { schema: { body: { type: 'none' } } }, async () => 1) }],
     ["app.get('/prices'", (app: FastifyInstance) => { app.get('/prices', { schema: { response: { 200: { $ref: 'none#' } } } }, async () => 1) }]
@@ -45,7 +45,7 @@ inBothModes('a schema that cannot be compiled has the place of its route', async
   }
 })
 
-inBothModes('the second declaration of a route has the place of the first', async (t, build) => {
+inBothProducts('the second declaration of a route has the place of the first', async (t, build) => {
   for (const [text, declare] of [
     ['first orders', (app: FastifyInstance) => {
       app.get('/orders/:id', { constraints: { host: 'a.test' } }, async () => 0)
@@ -80,7 +80,7 @@ t.test('a missing module has the file that imports it, and other errors the call
   t.equal(placeOfFailedStart('no database'), '', 'a text has no place')
 })
 
-inBothModes('a plugin that Fastify refuses has no place: no call of the application is in the stack', async (t, build) => {
+inBothProducts('a plugin that Fastify refuses has no place: no call of the application is in the stack', async (t, build) => {
   const plugin = fp(async function orders () {}, { name: 'orders', dependencies: ['database'] })
   const error = await raised(async () => await build((app) => { app.register(Promise.resolve({ default: plugin })) }))
   t.match(error, { code: 'FST_ERR_PLUGIN_DEPENDENCY_NOT_REGISTERED' })

@@ -3,7 +3,7 @@ import Fastify, { type FastifyInstance, type InjectOptions } from 'fastify'
 import ts from 'typescript'
 import { pluginOf, routeCode, type Hint, type RouteCode } from '../../src/errors/hints.js'
 import { build } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 import { parseHtml } from '../support/parse-html.js'
 
 function declare (app: FastifyInstance): void {
@@ -44,7 +44,7 @@ t.test('paths are compared segment by segment', async (t) => {
   t.match((await hints(t, '/oders/7/lines/2'))[0]?.title, 'No route for GET /oders/7/lines/2', 'two segments more are another path')
 })
 
-inBothModes('the page of a failure has its hints, and a route to declare', async (t, build, mode) => {
+inBothProducts('the page of a failure has its hints, and a route to declare', async (t, build, product) => {
   const app = await build((app) => {
     declare(app)
     app.get('/gone', (_request, reply) => { reply.callNotFound() })
@@ -58,7 +58,7 @@ inBothModes('the page of a failure has its hints, and a route to declare', async
   const near = await page({ url: '/oders/7' })
   t.match(near.querySelector('.hint')?.textContent, /Similar routes\s.*GET \/orders\/:id/s)
   t.ok(near.querySelector('.hint a[href="/orders/7"]'))
-  t.match(near.querySelector('main')?.textContent, mode === 'full'
+  t.match(near.querySelector('main')?.textContent, product === 'service'
     ? /To declare it, save these lines as routes\/oders\.ts:.*app\.get\('\/oders\/:id'/s
     : /To declare it, add this route to your application:\s*app\.get\('\/oders\/:id'/)
   t.match(await first({ url: '/about/team' }), /This route nearly matches\.\s.*segment 1 is "About", not "about"/s)
@@ -67,7 +67,7 @@ inBothModes('the page of a failure has its hints, and a route to declare', async
   t.match(await first({ method: 'POST', url: '/contact', headers: json, payload: '"0123456789"' }, 413), /Why was this refused\?\s.*bodyLimit here, 10 bytes/s)
   t.equal(await first({ url: '/fails' }), undefined, 'a handler that calls itself not found')
   t.match(await first({ url: `/${'x'.repeat(300)}` }), /^\s*Routes\s/, 'no route to paste for an implausible path')
-  if (mode === 'full') return
+  if (product === 'service') return
   t.match(await first({ method: 'POST', url: '/orders/7' }), /The path has routes, but not for POST\s.*the method is GET, not POST/s)
   t.equal(await first({ url: '/gone' }), undefined, 'the route exists')
 })
@@ -116,12 +116,12 @@ t.test('a new service without routes shows the first steps', async (t) => {
   t.match(hint, { title: 'Welcome to Hindsight', text: / save these lines as routes\/home\.ts:$/, code: /app\.get\('\/', async \(request, reply\) =>/ })
 })
 
-inBothModes('the first page has a route to save and a link to the profiles', async (t, build, mode) => {
+inBothProducts('the first page has a route to save and a link to the profiles', async (t, build, product) => {
   const app = await build()
   const get = async (accept: string): Promise<string> => (await app.inject({ url: '/', headers: { accept } })).body
   const card = parseHtml(await get('text/html')).querySelector('.hint')
   t.equal(card?.querySelector('h2')?.textContent, 'Welcome to Hindsight')
-  t.equal(card?.querySelector('p')?.textContent, mode === 'full'
+  t.equal(card?.querySelector('p')?.textContent, product === 'service'
     ? 'The application runs, and has no route for / yet. It must be restarted after each change: npm run dev does that, and npm start does not. ' +
       'To answer this request, save these lines as routes/home.ts:'
     : 'The application runs, and has no route for / yet. To answer this request, add this route to your application:')
@@ -133,8 +133,8 @@ inBothModes('the first page has a route to save and a link to the profiles', asy
   const { headers, body } = await other.inject({ url: '/', headers: { accept: 'text/html' } })
   t.match(headers['content-type'], 'text/html')
   const [found] = parseHtml(body).querySelectorAll('.hint a')
-  t.equal(found?.getAttribute('href'), mode === 'full' ? '/_profiler/' : undefined, 'no link to pages that do not exist')
-  if (mode === 'full') t.match(await get('text/markdown'), /\n```\n\n- `GET \/_profiler\/`: shows the profile of every request\.\n/)
+  t.equal(found?.getAttribute('href'), product === 'service' ? '/_profiler/' : undefined, 'no link to pages that do not exist')
+  if (product === 'service') t.match(await get('text/markdown'), /\n```\n\n- `GET \/_profiler\/`: shows the profile of every request\.\n/)
 })
 
 t.test('the suggested route has the method and the parameters of the path', async (t) => {

@@ -5,7 +5,7 @@ import t from 'tap'
 import { z } from 'zod'
 import { readMessage } from '../../src/errors/message.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 const VIEWS = join(import.meta.dirname, '../../../../test/fixtures/views')
 
@@ -27,7 +27,7 @@ t.test('the issues of zod are words', async (t) => {
   t.equal(readMessage(JSON.stringify(many)).text, 'm0; m1; m2; m3; m4; and 2 more')
 })
 
-inBothModes('the line of a template, and words, are the first that is shown', async (t, build) => {
+inBothProducts('the line of a template, and words, are the first that is shown', async (t, build) => {
   const app = await build((app) => {
     app.get('/view', async () => new Eta({ views: VIEWS, debug: true }).render('/broken', {}))
     app.get('/zod', async () => z.object({ rate: z.number() }).parse({}))

@@ -8,7 +8,7 @@ import type { FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import { stackFrames } from '../../src/errors/stack-frame.js'
 import type { Profile } from '../../src/store/profile.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 // The tests are started in another folder, as an application of a monorepo may be.
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'hindsight-workspace-')))
@@ -33,7 +33,7 @@ for (const [file, text] of Object.entries({
 mkdirSync(join(folder, 'node_modules'))
 symlinkSync('../packages/pricing', join(folder, 'node_modules/pricing'))
 
-inBothModes('the code of a workspace is the application\'s, wherever the process was started', async (t, build) => {
+inBothProducts('the code of a workspace is the application\'s, wherever the process was started', async (t, build) => {
   const { default: routes } = await import(pathToFileURL(join(folder, 'apps/shop/routes.js')).href) as { default: FastifyPluginAsync }
   const app = await build((app) => app.register(routes))
   const page = await app.inject({ url: '/', headers: { accept: 'text/html' } })
@@ -106,9 +106,9 @@ t.test('a place in a build that does not run with source maps is that of its sou
   t.end()
 })
 
-inBothModes('a source that a bundler has named is one of the application, with the name and line that a stack gives', async (t, build, mode) => {
+inBothProducts('a source that a bundler has named is one of the application, with the name and line that a stack gives', async (t, build, product) => {
   process.setSourceMapsEnabled(true)
-  const file = compile(`webpack-${mode}`, 'webpack://shop/./src/price.ts', dataOf)
+  const file = compile(`webpack-${product}`, 'webpack://shop/./src/price.ts', dataOf)
   const { price } = createRequire(file)(file) as { price: () => Promise<unknown> }
   const app = await build((app) => { app.get('/', price) })
   const page = await app.inject({ url: '/', headers: { accept: 'text/html' } })

@@ -8,7 +8,7 @@ import { pluginOf } from '../support/products.js'
 import type { ServiceOptions } from '../../../../lib/options.js'
 import type { HindsightOptions } from '../../src/options.js'
 import { build, get, headerOf, listen, newest, rawText as raw, refusal, statusOf } from '../support/app.js'
-import { inBothModes, MODES, type TestedMode } from '../support/products.js'
+import { inBothProducts, PRODUCTS, type TestedProduct } from '../support/products.js'
 
 const HTML = { accept: 'text/html' }
 
@@ -24,10 +24,10 @@ const shown = (answer: string): boolean => headerOf(answer, 'x-debug-token') !==
  * is in the default answer of Fastify.
  */
 async function failure (
-  t: Test, port: number, headers: Record<string, string>, expected: boolean, name: string, host?: string, mode?: TestedMode
+  t: Test, port: number, headers: Record<string, string>, expected: boolean, name: string, host?: string, product?: TestedProduct
 ): Promise<void> {
-  const isFull = mode !== 'observe'
-  for (const path of ['/boom', '/ok', '/nix', ...mode === undefined ? ['/%zz'] : []]) {
+  const isFull = product !== 'package'
+  for (const path of ['/boom', '/ok', '/nix', ...product === undefined ? ['/%zz'] : []]) {
     const answer = await get(port, path, headers, host)
     t.equal(shown(answer), expected, `${name}: ${path}`)
     if (expected) continue
@@ -126,7 +126,7 @@ t.test('forwarding headers of an untrusted peer can only remove access', async t
   await failure(t, any, { 'X-Forwarded-For': '203.0.113.9' }, false, 'any host is not any client')
 })
 
-inBothModes('headers that a trusted proxy did not write can only remove access', async (t, build, mode) => {
+inBothProducts('headers that a trusted proxy did not write can only remove access', async (t, build, product) => {
   const proxies = ['127.0.0.1', '203.0.113.0/24']
   const app = await build(routes, { trustedProxies: proxies, debugClients: ['198.51.100.7'] })
   const port = await listen(app)
@@ -142,10 +142,10 @@ inBothModes('headers that a trusted proxy did not write can only remove access',
     [{ 'X-Forwarded-For': '198.51.100.7', Via: '1.1 proxy.example' }, false],
     [{ 'X-Forwarded-For': '198.51.100.7', 'X-Forwarded-Host': '203.0.113.1' }, true],
     [{ 'X-Forwarded-For': '::127.0.0.1' }, false]
-  ] as Array<[Record<string, string>, boolean]>) await failure(t, port, headers, expected, JSON.stringify(headers), undefined, mode)
+  ] as Array<[Record<string, string>, boolean]>) await failure(t, port, headers, expected, JSON.stringify(headers), undefined, product)
 })
 
-inBothModes('a public address as host has access only if the client is known', async (t, build, mode) => {
+inBothProducts('a public address as host has access only if the client is known', async (t, build, product) => {
   for (const [options, headers, expected] of [
     [{}, { Host: '203.0.113.9' }, false],
     [{}, { Host: '203.0.113.9', 'X-Forwarded-For': '127.0.0.1' }, false],
@@ -154,7 +154,7 @@ inBothModes('a public address as host has access only if the client is known', a
     [{ trustedProxies: ['127.0.0.1'], debugClients: ['198.51.100.7'] }, { Host: '203.0.113.9', 'X-Forwarded-For': '198.51.100.7' }, true]
   ] as Array<[HindsightOptions, Record<string, string>, boolean]>) {
     const app = await build(routes, options)
-    await failure(t, await listen(app), headers, expected, JSON.stringify([options, headers]), undefined, mode)
+    await failure(t, await listen(app), headers, expected, JSON.stringify([options, headers]), undefined, product)
     await app.close()
   }
 })
@@ -395,8 +395,8 @@ async function rawPackets (port: number, [first = '', ...others]: readonly strin
   return Buffer.concat(chunks).toString('utf8')
 }
 
-inBothModes('of an invalid host only the reason is shown, also of one that Chromium sends and URL refuses', async (t, build, mode) => {
-  const app = await build(routes, mode === 'full' ? { trustedHosts: ['localhost', 'evil.example', '*.test'] } : {})
+inBothProducts('of an invalid host only the reason is shown, also of one that Chromium sends and URL refuses', async (t, build, product) => {
+  const app = await build(routes, product === 'service' ? { trustedHosts: ['localhost', 'evil.example', '*.test'] } : {})
   const port = await listen(app)
   for (const [host, status, expected] of [
     ...['a b', '<script>', 'user@localhost', 'user@evil.example', 'user:pass@evil.example:80', 'localhost/x', 'evil.example/x', 'evil.example?x',
@@ -411,12 +411,12 @@ inBothModes('of an invalid host only the reason is shown, also of one that Chrom
   ] as Array<[string, number, 'nothing' | 'reason' | 'all']>) {
     for (const path of ['/ok', '/_profiler/']) {
       const answer = await get(port, path, { Host: host, Accept: 'text/html' })
-      if (path === '/ok') t.equal(statusOf(answer), mode === 'full' ? status : 200, host)
+      if (path === '/ok') t.equal(statusOf(answer), product === 'service' ? status : 200, host)
       // In the service the profiler's routes refuse an untrusted host like all others.
-      else t.equal(statusOf(answer) === 200, expected === 'all' && (mode === 'observe' || status === 200), `${host}: the profiler`)
+      else t.equal(statusOf(answer) === 200, expected === 'all' && (product === 'package' || status === 200), `${host}: the profiler`)
       if (expected !== 'all') t.notMatch(answer, /x-debug|Stack Traces/i, `${host}: source and token at ${path}`)
       // Fastify's own error has the message.
-      if (mode === 'full' && status === 400) t.equal(answer.includes('SuspiciousOperationError'), expected !== 'nothing', `${host}: the reason`)
+      if (product === 'service' && status === 400) t.equal(answer.includes('SuspiciousOperationError'), expected !== 'nothing', `${host}: the reason`)
     }
   }
   for (const [first, second, expected] of [['localhost', 'localhost', true], ['localhost', 'evil.example', false], ['evil.example', 'localhost', false]]) {
@@ -424,24 +424,24 @@ inBothModes('of an invalid host only the reason is shown, also of one that Chrom
   }
 })
 
-inBothModes('client and host must both be allowed', async (t, build, mode) => {
+inBothProducts('client and host must both be allowed', async (t, build, product) => {
   const app = await build(routes, { trustedProxies: ['127.0.0.1'], debugClients: ['203.0.113.9'], debugHosts: ['example.com'] })
   const port = await listen(app)
-  await failure(t, port, { Host: 'example.com', 'X-Forwarded-For': '203.0.113.9' }, true, 'client and host', undefined, mode)
-  await failure(t, port, { Host: 'other.example', 'X-Forwarded-For': '203.0.113.9' }, false, 'client only', undefined, mode)
-  await failure(t, port, { Host: 'example.com', 'X-Forwarded-For': '203.0.113.8' }, false, 'host only', undefined, mode)
+  await failure(t, port, { Host: 'example.com', 'X-Forwarded-For': '203.0.113.9' }, true, 'client and host', undefined, product)
+  await failure(t, port, { Host: 'other.example', 'X-Forwarded-For': '203.0.113.9' }, false, 'client only', undefined, product)
+  await failure(t, port, { Host: 'example.com', 'X-Forwarded-For': '203.0.113.8' }, false, 'host only', undefined, product)
 })
 
-inBothModes('bound beyond loopback, private networks are local too', async (t, build, mode) => {
+inBothProducts('bound beyond loopback, private networks are local too', async (t, build, product) => {
   const app = await build(routes, { trustedProxies: ['127.0.0.1'] })
   const port = await listen(app, '0.0.0.0')
   for (const [client, expected] of [
     ['10.1.2.3', true], ['172.16.0.1', true], ['192.168.1.5', true], ['169.254.1.1', true], ['fd00::1', true], ['fe80::1', true],
     ['172.32.0.1', false], ['203.0.113.9', false], ['2001:db8::1', false], ['::ffff:8.8.8.8', false]
-  ] as const) await failure(t, port, { 'X-Forwarded-For': client }, expected, client, undefined, mode)
+  ] as const) await failure(t, port, { 'X-Forwarded-For': client }, expected, client, undefined, product)
 })
 
-inBothModes('a client on the network, without any proxy', async (t, build, mode) => {
+inBothProducts('a client on the network, without any proxy', async (t, build, product) => {
   for (const [bound, client, visible] of [
     ['0.0.0.0', '192.168.1.20', true],
     ['0.0.0.0', '::ffff:10.0.0.7', true],
@@ -454,22 +454,22 @@ inBothModes('a client on the network, without any proxy', async (t, build, mode)
     // A machine need not have a network: the connection is real, and only its remote address is replaced.
     app.server.prependListener('connection', socket => Object.defineProperty(socket, 'remoteAddress', { value: client }))
     const port = await listen(app, bound)
-    await failure(t, port, { Host: `127.0.0.1:${port}` }, visible, `${client} of a service bound to ${bound}`, undefined, mode)
-    await failure(t, port, { Host: 'example.com' }, false, `${client} with a foreign name`, undefined, mode)
+    await failure(t, port, { Host: `127.0.0.1:${port}` }, visible, `${client} of a service bound to ${bound}`, undefined, product)
+    await failure(t, port, { Host: 'example.com' }, false, `${client} with a foreign name`, undefined, product)
   }
 })
 
-inBothModes('requests without access to the debug surface are profiled too', async (t, build) => {
+inBothProducts('requests without access to the debug surface are profiled too', async (t, build) => {
   const app = await build(routes, { trustedProxies: ['127.0.0.1'] })
   const port = await listen(app)
   await get(port, '/boom', { 'X-Forwarded-For': '203.0.113.9' })
   t.match(await newest(app), { ip: '203.0.113.9', status: 500, exceptions: [{ message: 'the inner workings' }] })
 })
 
-inBothModes('injected requests are judged like those of a socket', async (t, _build, lifecycle) => {
+inBothProducts('injected requests are judged like those of a socket', async (t, _build, product) => {
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())
-  await app.register(pluginOf(lifecycle), { debug: true, debugClients: ['198.51.100.7'], debugHosts: ['tools.example'], profiler: { storage: 'memory' } })
+  await app.register(pluginOf(product), { debug: true, debugClients: ['198.51.100.7'], debugHosts: ['tools.example'], profiler: { storage: 'memory' } })
   routes(app)
   app.get('/inside', async () => (await app.inject({ url: '/boom', headers: HTML })).body)
   const isDetailed = (body: string): boolean => body.includes('debug-access.test.ts')
@@ -513,17 +513,17 @@ t.test('an invalid address stops the start with the name of the option', async t
 t.test('an invalid host stops the start with the name of the option', async t => {
   const name = 'a host name without scheme, port and wildcard, such as "shop.example", or "*" for any host'
   const pattern = 'a host name without scheme and port, such as "shop.example" or "*.shop.example", or a RegExp'
-  for (const mode of MODES) {
-    const refused = async (options: ServiceOptions): Promise<string> => await refusal(options, pluginOf(mode))
+  for (const product of PRODUCTS) {
+    const refused = async (options: ServiceOptions): Promise<string> => await refusal(options, pluginOf(product))
     for (const host of ['http://x', 'x:3000', 'x/', 'a b', 'user@x', '', 'a..b', '.x', '[::1]:3000', 'm\u00fcnchen.example', 'a.*.example']) {
       t.equal(await refused({ debugHosts: ['ok.example', host] }), `Option "debugHosts[1]" must be ${name}, not another string`, host)
-      if (mode === 'full') t.equal(await refused({ trustedHosts: [host] }), `Option "trustedHosts[0]" must be ${pattern}, not another string`, host)
+      if (product === 'service') t.equal(await refused({ trustedHosts: [host] }), `Option "trustedHosts[0]" must be ${pattern}, not another string`, host)
     }
     t.match(await refused({ debugHosts: ['*.x'] }), 'Option "debugHosts[0]" must be')
     const valid = ['shop.example', 'SHOP.example.', 'my_service', 'xn--mnchen-3ya.example', '127.0.0.1', '[::1]']
     const options = { profiler: { storage: 'memory' }, debugHosts: [...valid, '*', '::1'] }
     t.equal(await refused(options), 'it started')
-    if (mode === 'observe') continue
+    if (product === 'package') continue
     for (const host of ['*', '::1']) t.match(await refused({ trustedHosts: [host] }), 'Option "trustedHosts[0]" must be')
     t.equal(await refused({ ...options, trustedHosts: [...valid, '*.x', /x/] }), 'it started')
   }
@@ -555,7 +555,7 @@ t.test('the authority and the host of an HTTP/2 request must both be allowed', a
   t.equal((await ask('/slash', { ':authority': 'app.test:8443' })).location, 'http://app.test:8443/slash/')
 })
 
-inBothModes('a 400 about the message is explained to allowed clients', async (t, build, mode) => {
+inBothProducts('a 400 about the message is explained to allowed clients', async (t, build, product) => {
   const app = await build(routes, { trustedProxies: ['10.0.0.1'], debugClients: ['10.0.0.1', '198.51.100.7'] })
   const FORWARDED = { forwarded: 'for=127.0.0.1;host=a.example' }
   const proxied = (headers: Record<string, string>) => ({ remoteAddress: '10.0.0.1', headers: { host: 'localhost', ...headers } })
@@ -581,7 +581,7 @@ inBothModes('a 400 about the message is explained to allowed clients', async (t,
   ] as const) {
     const response = await app.inject({ url: '/ok', ...given })
     t.equal(response.headers['x-debug-token'] !== undefined, expected === 'all', name)
-    if (mode === 'observe') continue
+    if (product === 'package') continue
     if (response.statusCode !== 400) continue
     const { body, headers } = await app.inject({ url: '/ok', ...given, headers: { ...given.headers, ...HTML } })
     t.equal(/Invalid Host|conflicting/.test(body), expected !== 'nothing', name)

@@ -1,7 +1,7 @@
 import { get, listen } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
-inBothModes('the client is the first address from the right that is no trusted proxy', async (t, build) => {
+inBothProducts('the client is the first address from the right that is no trusted proxy', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async (request) => {
       const { ip, proxies } = app.hindsight.originOf(request)

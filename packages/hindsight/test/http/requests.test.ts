@@ -1,6 +1,6 @@
 import t from 'tap'
 import { isOwnPath, isProfilePath } from '../../src/http/requests.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 t.test('the paths of the profiler, in each spelling that a router may accept', async (t) => {
   for (const path of ['/_profiler', '/_profiler/', '/_profiler/3fa94c.json', '/_wdt/3fa94c', '/_error/1', '//_profiler', '/%5Fprofiler/x', '/_PROFILER/x']) {
@@ -14,10 +14,10 @@ t.test('the paths of the profiler, in each spelling that a router may accept', a
   t.notOk(isProfilePath('/_error/1', ''), 'previews of error pages have profiles')
 })
 
-inBothModes('a page of the profiler is not profiled; an unknown path is, in the service', async (t, build, mode) => {
+inBothProducts('a page of the profiler is not profiled; an unknown path is, in the service', async (t, build, product) => {
   const app = await build()
   for (const url of ['/_profiler/', '/_profiler/no/page', '/_wdt/no/page', '/_error/404', '/_PROFILER/x', '/x']) await app.inject(url)
   const { profiles } = await app.hindsight.profiler.search({ limit: 10 })
-  const ofProfiler = mode === 'full' ? ['/_PROFILER/x', '/_error/404', '/_wdt/no/page', '/_profiler/no/page'] : []
+  const ofProfiler = product === 'service' ? ['/_PROFILER/x', '/_error/404', '/_wdt/no/page', '/_profiler/no/page'] : []
   t.strictSame(profiles.map(({ url }) => new URL(url).pathname), ['/x', ...ofProfiler])
 })

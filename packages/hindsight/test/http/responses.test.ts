@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import { listen } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 const OF_BODY = {
   'accept-ranges': 'bytes',
@@ -15,7 +15,7 @@ const OF_BODY = {
   'last-modified': 'Thu, 01 Jan 2026 00:00:00 GMT'
 }
 
-inBothModes('the page of an error has no header of the body that it replaces', async (t, build, mode) => {
+inBothProducts('the page of an error has no header of the body that it replaces', async (t, build, product) => {
   const app = await build((app) => {
     app.get('/set', async (_request, reply) => {
       reply.headers({ ...OF_BODY, 'x-kept': '1', 'content-security-policy-report-only': "default-src 'none'" })
@@ -45,12 +45,12 @@ inBothModes('the page of an error has no header of the body that it replaces', a
   const { headers } = await fetch(`${origin}/upstream`, { headers: { accept: 'text/html' } })
   t.equal(headers.get('set-cookie'), 'seen=1')
   t.equal(headers.get('retry-after'), '5')
-  if (mode === 'observe') return
+  if (product === 'package') return
   const json = await fetch(`${origin}/upstream`, { headers: { accept: 'application/json' } })
   t.match(await json.json(), { status: 502 }, 'and so in the other formats')
 })
 
-inBothModes('an answer of the application to an error keeps its headers', async (t, build) => {
+inBothProducts('an answer of the application to an error keeps its headers', async (t, build) => {
   const app = await build(async (app) => {
     await app.register(async (part) => {
       part.setErrorHandler(async (_error, _request, reply) => {

@@ -2,7 +2,7 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { blocksIn, doOwnWork, watchLoop } from '../../src/lifecycle/event-loop.js'
 import { Recording } from '../../src/recording/recording.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 import { profileOf } from '../support/app.js'
 
 function block (ms: number): void {
@@ -52,7 +52,7 @@ t.test('of a block, the milliseconds of Hindsight are reported', async (t) => {
   t.ok(found !== undefined && found.own >= 30 && found.end - found.start - found.own >= 50, JSON.stringify(found))
 })
 
-inBothModes('a blocked event loop is a problem, with its line or the command for it', async (t, build) => {
+inBothProducts('a blocked event loop is a problem, with its line or the command for it', async (t, build) => {
   const app = await build((app) => {
     app.get('/slow', async function slow () {
       block(80)

@@ -16,7 +16,7 @@ export interface Capturing {
 }
 
 interface Setup {
-  mode?: 'observe' | 'full'
+  product?: 'package' | 'service'
   /** Whether requests are only reserved for. */
   reserve?: boolean
   /** Called before the first hook of the capture. */
@@ -25,11 +25,11 @@ interface Setup {
 
 /** An application whose requests are captured, without the rest of Hindsight. */
 export async function capturing (
-  t: Test, server: object, declare: (app: FastifyInstance) => unknown, { mode = 'full', reserve = false, before }: Setup = {}
+  t: Test, server: object, declare: (app: FastifyInstance) => unknown, { product = 'service', reserve = false, before }: Setup = {}
 ): Promise<Capturing> {
   const app = Fastify(server as FastifyServerOptions) as unknown as FastifyInstance
   const logs: Array<[url: string, log: RequestLog]> = []
-  app.decorate('hindsight', { lifecycle: mode === 'full' ? {} : null } as never)
+  app.decorate('hindsight', { lifecycle: product === 'service' ? {} : null } as never)
   const capture = new LogCapture(app)
   t.teardown(() => app.close())
   app.addHook('onClose', async () => capture.close())

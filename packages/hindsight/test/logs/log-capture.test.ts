@@ -19,7 +19,7 @@ import { Writable } from 'node:stream'
 import type { Profile } from '../../src/store/profile.js'
 import { listen, profileOf } from '../support/app.js'
 import { testdir } from '../support/folder.js'
-import { inBothModes, MODES } from '../support/products.js'
+import { inBothProducts, PRODUCTS } from '../support/products.js'
 
 interface Line { level: number, msg: string, reqId?: string, [field: string]: unknown }
 
@@ -33,7 +33,7 @@ function sink (): { stream: Writable, lines: Line[] } {
 const messages = ({ logs }: Profile): string[] => logs.filter(({ channel }) => channel === 'app').map(({ message }) => message)
 const withLogger = (level: string, stream: Writable, more = {}) => ({ logger: { level, stream, ...more } }) as FastifyServerOptions
 
-inBothModes('a line has the place that wrote it, also below eight calls of a package: nestjs-pino has six', async (t, build) => {
+inBothProducts('a line has the place that wrote it, also below eight calls of a package: nestjs-pino has six', async (t, build) => {
   const code = 'exports.write = function write (log, text, calls) { return calls > 1 ? write(log, text, calls - 1) : log.info(text) }'
   const file = join(testdir(t, { node_modules: { wrapper: { 'index.cjs': code } } }), 'node_modules/wrapper/index.cjs')
   const { write } = createRequire(file)(file) as { write: (log: FastifyBaseLogger, text: string, calls: number) => void }
@@ -62,7 +62,7 @@ function routes (app: FastifyInstance): void {
   })
 }
 
-inBothModes('the lines that the logger writes are captured, and no others', async (t, build) => {
+inBothProducts('the lines that the logger writes are captured, and no others', async (t, build) => {
   for (const [level, written] of [
     ['trace', ['trace', 'debug', 'info', 'warn', 'error', 'fatal']],
     ['debug', ['debug', 'info', 'warn', 'error', 'fatal']],
@@ -82,7 +82,7 @@ inBothModes('the lines that the logger writes are captured, and no others', asyn
   }
 })
 
-inBothModes('a profiled line has its level, channel, context and time', async (t, build) => {
+inBothProducts('a profiled line has its level, channel, context and time', async (t, build) => {
   const { stream } = sink()
   const app = await build(app => app.get('/', request => {
     request.log.warn({ channel: 'billing', amount: 3, password: 'hunter2x' }, 'a %s', 'line')
@@ -98,7 +98,7 @@ inBothModes('a profiled line has its level, channel, context and time', async (t
   t.same(logs.map(({ time }) => time), logs.map(({ time }) => time).sort(), 'in the order of time')
 })
 
-inBothModes('"incoming request" and "request completed" are attributed to their request', async (t, build) => {
+inBothProducts('"incoming request" and "request completed" are attributed to their request', async (t, build) => {
   const { stream } = sink()
   const app = await build(app => app.get('/:n', () => 'x'), {}, withLogger('info', stream))
   const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => app.inject(`/${n}`)))
@@ -112,7 +112,7 @@ inBothModes('"incoming request" and "request completed" are attributed to their 
   }
 })
 
-inBothModes('"request completed" is captured as it was written, with any options of the logger', async (t, build) => {
+inBothProducts('"request completed" is captured as it was written, with any options of the logger', async (t, build) => {
   const loggers: Record<string, { more: object, context: (line: Line) => object, message?: string }> = {
     'as it comes': { more: {}, context: ({ responseTime }) => ({ res: { statusCode: 200 }, responseTime }) },
     'a serializer': { more: { serializers: { res: () => ({ by: 'us' }) } }, context: ({ responseTime }) => ({ res: { by: 'us' }, responseTime }) },
@@ -134,7 +134,7 @@ inBothModes('"request completed" is captured as it was written, with any options
   }
 })
 
-inBothModes('lines have their levels, channels and messages with any options of the logger', async (t, build) => {
+inBothProducts('lines have their levels, channels and messages with any options of the logger', async (t, build) => {
   const levels = { trace: 6, debug: 5, info: 4, warn: 3, error: 2, fatal: 1 }
   const loggers: Record<string, object> = {
     messageKey: { messageKey: 'text' },
@@ -170,7 +170,7 @@ inBothModes('lines have their levels, channels and messages with any options of 
   }
 })
 
-inBothModes('the lines that a log controller of the application writes first are those of the request', async (t, build) => {
+inBothProducts('the lines that a log controller of the application writes first are those of the request', async (t, build) => {
   class Own extends LogController {
     override incomingRequest (request: FastifyRequest): void {
       request.server.log.info({ req: request }, 'seen')
@@ -202,7 +202,7 @@ inBothModes('the lines that a log controller of the application writes first are
   }
 })
 
-inBothModes('lines of the application with the texts of Fastify are masked', async (t, build) => {
+inBothProducts('lines of the application with the texts of Fastify are masked', async (t, build) => {
   const app = await build(app => app.get('/', request => {
     request.log.info({ res: { statusCode: { password: 'hunter2x' } }, responseTime: 1 }, 'request completed')
     return 'x'
@@ -212,7 +212,7 @@ inBothModes('lines of the application with the texts of Fastify are masked', asy
   t.notMatch(JSON.stringify(logs), 'hunter2x')
 })
 
-inBothModes('lines of child loggers, and of `app.log` inside a request, are captured', async (t, build) => {
+inBothProducts('lines of child loggers, and of `app.log` inside a request, are captured', async (t, build) => {
   const { stream, lines } = sink()
   const app = await build(app => app.get('/', async request => {
     request.log.child({ part: 'child' }).info('from a child')
@@ -230,7 +230,7 @@ inBothModes('lines of child loggers, and of `app.log` inside a request, are capt
   for (const message of messages(profile)) t.equal(lines.filter(({ msg }) => msg === message).length, 1, `${message}: written once`)
 })
 
-inBothModes('the lines of concurrent requests are separate', async (t, build) => {
+inBothProducts('the lines of concurrent requests are separate', async (t, build) => {
   const { stream } = sink()
   const app = await build(app => app.get('/:n', async request => {
     const { n } = request.params as { n: string }
@@ -248,7 +248,7 @@ inBothModes('the lines of concurrent requests are separate', async (t, build) =>
   }))
 })
 
-inBothModes('the context is the same after the body was parsed', async (t, build) => {
+inBothProducts('the context is the same after the body was parsed', async (t, build) => {
   const { stream } = sink()
   const app = await build(app => {
     app.addHook('preParsing', async () => { app.log.info('before the body') })
@@ -263,7 +263,7 @@ inBothModes('the context is the same after the body was parsed', async (t, build
   t.same(messages(profile), ['before the body', 'behind the body', 'and later'])
 })
 
-inBothModes('values that pino redacts are redacted in the profile', async (t, build) => {
+inBothProducts('values that pino redacts are redacted in the profile', async (t, build) => {
   const { stream, lines } = sink()
   const app = await build(app => app.get('/', request => {
     request.log.info({ card: { number: '4111' } }, 'paid')
@@ -274,7 +274,7 @@ inBothModes('values that pino redacts are redacted in the profile', async (t, bu
   t.match(lines.find(({ msg }) => msg === 'paid'), { card: { number: '[Redacted]' } })
 })
 
-inBothModes('the levels of a custom logger are captured', async (t, build) => {
+inBothProducts('the levels of a custom logger are captured', async (t, build) => {
   const { stream, lines } = sink()
   const logger = pino({ level: 'error', messageKey: 'msg' }, stream)
   const app = await build(routes, {}, { logger: undefined, loggerInstance: logger } as unknown as FastifyServerOptions)
@@ -282,7 +282,7 @@ inBothModes('the levels of a custom logger are captured', async (t, build) => {
   t.same(lines.map(({ msg }) => msg), ['a error line', 'a fatal line'])
 })
 
-inBothModes('the captured lines are bounded', async (t, build) => {
+inBothProducts('the captured lines are bounded', async (t, build) => {
   const { stream, lines } = sink()
   const app = await build(app => app.get('/', request => {
     for (let i = 0; i < 12_000; i++) request.log.info(`line ${i}`)
@@ -293,14 +293,14 @@ inBothModes('the captured lines are bounded', async (t, build) => {
   t.equal(lines.filter(({ msg }) => msg.startsWith('line ')).length, 12_000, 'the destination receives all lines')
 })
 
-inBothModes('outside debug mode the logger is unchanged', async (t, build) => {
+inBothProducts('outside debug mode the logger is unchanged', async (t, build) => {
   const { stream, lines } = sink()
   const app = await build(routes, { debug: false }, withLogger('warn', stream))
   await app.inject('/')
   t.same(lines.map(({ msg }) => msg), ['a warn line', 'a error line', 'a fatal line'])
 })
 
-inBothModes('the first line of a request is not attributed to the previous request of its connection', async (t, build) => {
+inBothProducts('the first line of a request is not attributed to the previous request of its connection', async (t, build) => {
   const app = await build((app) => app.get('/:n', async () => 'ok'), {}, { logger: { level: 'info', stream: { write: () => {} } } })
   const port = await listen(app)
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -341,7 +341,7 @@ t.test('pino publishes its lines to the diagnostics channel', async (t) => {
   t.equal(message.result, '{"level":40,"a":1,"msg":"said"}\n', `the "result" of "${CHANNEL}" is no longer the line`)
 })
 
-inBothModes('lines of a pino logger of the application and of its children are captured', async (t, _build, mode) => {
+inBothProducts('lines of a pino logger of the application and of its children are captured', async (t, _build, product) => {
   const { stream } = output()
   const logger = pino({ level: 'info', base: { service: 'shop' } }, stream)
   const { app, linesOf, messagesOf } = await capturing(t, { loggerInstance: logger }, (app) => app.get('/', (request) => {
@@ -352,24 +352,24 @@ inBothModes('lines of a pino logger of the application and of its children are c
     app.log.info('of the application')
     pino({}, stream).info('of a module')
     return 'x'
-  }), { mode })
+  }), { product })
   const written = ['own', 'of a child', 'of the instance that was given', 'of the application', 'of a module']
   await app.inject('/')
-  t.same(messagesOf('/'), written, mode)
+  t.same(messagesOf('/'), written, product)
   t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { service: 'shop', part: 'child', piece: 'grandchild' })
   t.same(linesOf('/').map(({ message }) => message).filter((message) => message.startsWith('request') || message.startsWith('incoming')),
     ['incoming request', 'request completed'])
   await app.close()
 })
 
-inBothModes('a pino logger of the application keeps its identity and level', async (t, _build, mode) => {
+inBothProducts('a pino logger of the application keeps its identity and level', async (t, _build, product) => {
   const { stream } = output()
   let seen: unknown
   const { app } = await capturing(t, { logger: { level: 'warn', stream } }, (app) => app.get('/', (request) => {
     t.equal(request.log, seen)
     t.equal(request.log.level, 'warn')
     return 'x'
-  }), { mode, before: (app) => app.addHook('onRequest', async (request) => { seen = request.log }) })
+  }), { product, before: (app) => app.addHook('onRequest', async (request) => { seen = request.log }) })
   t.equal((await app.inject('/')).statusCode, 200)
   await app.close()
 })
@@ -410,7 +410,7 @@ class PrivateLogger {
   child (bindings: object): PrivateLogger { return new PrivateLogger(this.#pino.child(bindings)) }
 }
 
-inBothModes('a logger with private fields works, and its lines through pino are captured once', async (t, _build, mode) => {
+inBothProducts('a logger with private fields works, and its lines through pino are captured once', async (t, _build, product) => {
   const { stream, text } = output()
   const {
     app, linesOf, messagesOf
@@ -423,16 +423,16 @@ inBothModes('a logger with private fields works, and its lines through pino are 
     t.equal(log.calls, before + 2)
     t.equal(log.level, 'info')
     return 'x'
-  }), { mode })
+  }), { product })
   t.equal((await app.inject('/')).statusCode, 200)
-  t.same(messagesOf('/'), ['own', 'of a child'], mode)
+  t.same(messagesOf('/'), ['own', 'of a child'], product)
   t.same(linesOf('/').map(({ message }) => message).filter((message) => / request$|^request /.test(message)), ['incoming request', 'request completed'])
   t.match(linesOf('/').find(({ message }) => message === 'of a child')?.context, { part: 'child' })
   t.same(text().trim().split('\n').map((line) => (JSON.parse(line) as { msg: string }).msg), ['incoming request', 'own', 'of a child', 'request completed'])
   await app.close()
 })
 
-inBothModes('a logger other than pino is unchanged, and the profile has only lines of Hindsight', async (t, _build, mode) => {
+inBothProducts('a logger other than pino is unchanged, and the profile has only lines of Hindsight', async (t, _build, product) => {
   const calls: string[] = []
   const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
   const write = (text: string): void => { calls.push(text) }
@@ -451,28 +451,28 @@ inBothModes('a logger other than pino is unchanged, and the profile has only lin
       reply.log.error({ err: new Error('of a reply') }, 'of a reply')
       recordingOf(request).log?.debug(request.log, { channel: 'router', message: 'ours', context: {} })
       return 'x'
-    }), { mode })
+    }), { product })
     t.equal((await app.inject('/')).statusCode, 200)
     t.notOk(capture.hasPinoLogger)
-    t.same(linesOf('/').map(({ message }) => message), ['ours'], mode)
+    t.same(linesOf('/').map(({ message }) => message), ['ours'], product)
     t.match(calls, logger === false ? [] : [...levels, 'of a child', { err: { message: 'of a reply' } }])
     t.equal(calls.length, logger === false ? 0 : levels.length + 2)
     await app.close()
   }
 })
 
-inBothModes('a reply keeps the logger that an earlier hook has given it', async (t, _build, mode) => {
+inBothProducts('a reply keeps the logger that an earlier hook has given it', async (t, _build, product) => {
   const lines: string[] = []
   const other = pino({ level: 'error' }, { write: (line: string) => { lines.push(line) } })
   const { app } = await capturing(t, { logger: false }, (app) => app.get('/', async (_request, reply) => {
     reply.log.error('to the other one')
     return 'x'
-  }), { mode, before: (app) => app.addHook('onRequest', async (_request, reply) => { reply.log = other }) })
+  }), { product, before: (app) => app.addHook('onRequest', async (_request, reply) => { reply.log = other }) })
   await app.inject('/')
   t.match(lines, [/to the other one/])
 })
 
-inBothModes('an error after the response is recorded, with and without a logger', async (t, build) => {
+inBothProducts('an error after the response is recorded, with and without a logger', async (t, build) => {
   const childLoggerFactory = (log: pino.Logger, bindings: object, options: object): pino.Logger => log.child(bindings, { ...options, msgPrefix: '[api] ' })
   const servers = [
     { logger: false }, { logger: { level: 'silent' } }, { logger: { level: 'error', stream: output().stream } },
@@ -495,7 +495,7 @@ inBothModes('an error after the response is recorded, with and without a logger'
 })
 
 /** The output of an application whose request logs in many ways; what differs each time is made the same. */
-async function outputOf (t: Parameters<typeof capturing>[0], logger: object, mode?: 'observe' | 'full'): Promise<string> {
+async function outputOf (t: Parameters<typeof capturing>[0], logger: object, product?: 'package' | 'service'): Promise<string> {
   const { stream, text } = output()
   const server = { logger: { ...logger, stream } }
   const declare = (app: FastifyInstance): void => {
@@ -518,8 +518,8 @@ async function outputOf (t: Parameters<typeof capturing>[0], logger: object, mod
       throw Object.assign(new Error('failed'), { stack: 'Error: failed' })
     })
   }
-  const app = mode === undefined ? Fastify(server) as unknown as FastifyInstance : (await capturing(t, server, declare, { mode })).app
-  if (mode === undefined) declare(app)
+  const app = product === undefined ? Fastify(server) as unknown as FastifyInstance : (await capturing(t, server, declare, { product })).app
+  if (product === undefined) declare(app)
   for (const url of ['/', '/', '/absent']) await app.inject(url)
   await app.close()
   const stack = /"stack":"(?:[^"\\]|\\.)*"/g
@@ -551,7 +551,7 @@ t.test('the log output of an application is the same as without Hindsight', asyn
   }
   for (const [name, logger] of Object.entries(loggers)) {
     const expected = await outputOf(t, logger)
-    for (const mode of MODES) t.equal(await outputOf(t, logger, mode), expected, `${name}, ${mode}`)
+    for (const product of PRODUCTS) t.equal(await outputOf(t, logger, product), expected, `${name}, ${product}`)
     t.ok(expected.includes('plain'), 'the output has lines')
   }
 })
@@ -562,7 +562,7 @@ function fetchEach (port: number, paths: readonly string[], agent: Agent): Promi
   })), Promise.resolve())
 }
 
-inBothModes('on a persistent connection the first line of a request is attributed to that request', async (t, _build, mode) => {
+inBothProducts('on a persistent connection the first line of a request is attributed to that request', async (t, _build, product) => {
   const variants: Record<string, { server?: object, before?: (app: FastifyInstance) => unknown, first?: string }> = {
     'as Fastify comes': {},
     'a hook before ours that waits': { before: (app) => app.addHook('onRequest', async () => { await sleep(2) }) },
@@ -584,7 +584,7 @@ inBothModes('on a persistent connection the first line of a request is attribute
       await sleep(1)
       request.log.info(request.url)
       return 'x'
-    }), { mode, ...(before !== undefined && { before }) })
+    }), { product, ...(before !== undefined && { before }) })
     await app.listen({ port: 0, host: '127.0.0.1' })
     const { port } = app.server.address() as AddressInfo
     const agents = [1, 2, 3].map(() => new Agent({ keepAlive: true, maxSockets: 1 }))
@@ -592,7 +592,7 @@ inBothModes('on a persistent connection the first line of a request is attribute
     for (const agent of agents) agent.destroy()
     for (const url of agents.flatMap((_agent, i) => [1, 2, 3].map((n) => `/${i}${n}`))) {
       const lines = linesOf(url)
-      t.same(lines.filter(({ message }) => message === first).map(({ context }) => (context.req as { url: string }).url), [url], `${name}, ${mode}: ${url}`)
+      t.same(lines.filter(({ message }) => message === first).map(({ context }) => (context.req as { url: string }).url), [url], `${name}, ${product}: ${url}`)
       t.same(lines.filter(({ message }) => message.startsWith('/')).map(({ message }) => message), [url])
     }
     await app.close()
@@ -630,7 +630,7 @@ t.test('a line of a shared logger is attributed to the request whose context is 
         shared.info({ req: request }, `req ${request.url}`)
         return 'x'
       })
-    }, { mode: 'observe', before: (app) => { shared = make(app) } })
+    }, { product: 'package', before: (app) => { shared = make(app) } })
     const other = await capturing(t, { logger: { stream } }, (other) => other.get('/', () => {
       app.log.info('of another application')
       return 'x'
@@ -647,17 +647,17 @@ t.test('a line of a shared logger is attributed to the request whose context is 
   }
 })
 
-inBothModes('a debug line of Hindsight is written only in full mode, if the logger has that level', async (t, _build, mode) => {
+inBothProducts('a debug line of Hindsight is written only in the service, if the logger has that level', async (t, _build, product) => {
   for (const level of ['debug', 'info']) {
     const { stream, text } = output()
     const { app, messagesOf, linesOf } = await capturing(t, { logger: { level, stream } }, (app) => app.get('/', (request) => {
       recordingOf(request).log?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
       return 'x'
-    }), { mode })
+    }), { product })
     await app.inject('/')
     t.match(linesOf('/').filter(({ channel }) => channel === 'router'), [{ level: 'debug', message: 'ours', context: { route: 'home' } }])
     t.same(messagesOf('/'), [])
-    t.equal(text().includes('ours'), mode === 'full' && level === 'debug', `${mode}, ${level}`)
+    t.equal(text().includes('ours'), product === 'service' && level === 'debug', `${product}, ${level}`)
     await app.close()
   }
 })

@@ -79,19 +79,19 @@ function declare (app: FastifyInstance): void {
   })
 }
 
-t.test('the page, JSON, Markdown and the profile have masked source, in both modes', async t => {
+t.test('the page, JSON, Markdown and the profile have masked source, with both products', async t => {
   const observed = Fastify()
   await observed.register(hindsight, { debug: true, profiler: inMemory() })
   declare(observed)
   t.teardown(async () => await observed.close())
-  for (const [mode, app] of [['full', await build(t, { declare })], ['observe', observed]] as const) {
+  for (const [product, app] of [['service', await build(t, { declare })], ['package', observed]] as const) {
     for (const accept of ['text/html', 'application/json', 'text/markdown', 'text/plain']) {
       const { body } = await app.inject({ url: '/', headers: { accept } })
-      t.notMatch(body, 'S1cretValue', `${mode}: ${accept}`)
-      if (mode === 'full' || accept === 'text/html') t.match(body.replace(/<[^>]+>/g, ''), 'apiKey: string', accept)
+      t.notMatch(body, 'S1cretValue', `${product}: ${accept}`)
+      if (product === 'service' || accept === 'text/html') t.match(body.replace(/<[^>]+>/g, ''), 'apiKey: string', accept)
     }
     const profile = JSON.stringify(await profileOf(app, await app.inject('/')))
-    t.match(profile, "apiKey: string = '******'", `${mode}: the profile`)
+    t.match(profile, "apiKey: string = '******'", `${product}: the profile`)
     t.notMatch(profile, 'S1cretValue')
   }
 })

@@ -2,7 +2,7 @@ import { hasSubscribers } from 'node:diagnostics_channel'
 import Fastify, { type FastifyInstance, type RouteShorthandOptions } from 'fastify'
 import t from 'tap'
 
-// What `observe` mode relies on beside the documented interface of Fastify. A release that changes it fails here first.
+// What the package relies on beside the documented interface of Fastify. A release that changes it fails here first.
 
 t.test('an encapsulated instance has its parent as prototype: the scope of a hook relies on that', async (t) => {
   const app = Fastify()

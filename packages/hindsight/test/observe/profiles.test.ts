@@ -7,7 +7,7 @@ import { hindsight } from '../../src/hindsight.js'
 import type { HindsightOptions } from '../../src/options.js'
 import type { Profile } from '../../src/store/profile.js'
 import { listen, profileOf } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 const HTML = { accept: 'text/html' }
 
@@ -34,7 +34,7 @@ async function newest (app: FastifyInstance, url: string): Promise<Profile> {
   throw new Error('There is no profile')
 }
 
-inBothModes('a profile has the hooks of instances with their places, the route, the log and the exception', async (t, build) => {
+inBothProducts('a profile has the hooks of instances with their places, the route, the log and the exception', async (t, build) => {
   const app = await build(async (app) => {
     app.addHook('onRequest', async function authenticate (_request, reply) { reply.header('x-user', 'ada') })
     await app.register(async function articles (child) {
@@ -60,7 +60,7 @@ inBothModes('a profile has the hooks of instances with their places, the route, 
   ])
 })
 
-inBothModes('header changes beside hooks are attributed to the handler, to hooks of the route, to Fastify and to Hindsight', async (t, build, mode) => {
+inBothProducts('header changes beside hooks are attributed to the handler, to hooks of the route, to Fastify and to Hindsight', async (t, build, product) => {
   const app = await build((app) => {
     app.get('/plain', async (_request, reply) => {
       reply.header('x-mine', '1')
@@ -78,11 +78,11 @@ inBothModes('header changes beside hooks are attributed to the handler, to hooks
     const { changes } = collectors.headers as { changes: Array<{ name: string, by: string, source?: string }> }
     return Object.fromEntries(changes.map(({ name, by }) => [name, by]))
   }
-  t.match(await changesOf('/plain'), { 'x-mine': 'handler', 'content-length': 'Fastify', ...mode === 'observe' && { 'x-debug-token': 'Hindsight' } })
+  t.match(await changesOf('/plain'), { 'x-mine': 'handler', 'content-length': 'Fastify', ...product === 'package' && { 'x-debug-token': 'Hindsight' } })
   t.match(await changesOf('/hooks'), { 'x-last': 'route hooks' })
 })
 
-inBothModes('request.hindsight.capture adds an error that a framework has handled', async (t, build) => {
+inBothProducts('request.hindsight.capture adds an error that a framework has handled', async (t, build) => {
   for (const debug of [true, false]) {
     const app = await build((app) => {
       app.get('/', async (request) => {
@@ -142,7 +142,7 @@ t.test('a failing error handler is explained; a failing onSend hook and a thrown
   t.equal((await profileOf(app, nothing)).exceptions.at(-1)?.name, 'Thrown null')
 })
 
-inBothModes('an upgrade leaves a profile of status 101 when its socket is closed', async (t, build) => {
+inBothProducts('an upgrade leaves a profile of status 101 when its socket is closed', async (t, build) => {
   const app = await build(async (app) => {
     await app.register((await import('@fastify/websocket')).default)
     app.get('/socket', { websocket: true }, (socket) => { socket.on('message', () => { socket.close() }) })
@@ -157,7 +157,7 @@ inBothModes('an upgrade leaves a profile of status 101 when its socket is closed
   t.same(profile.exceptions, [])
 })
 
-inBothModes('a hijacked reply leaves a profile', async (t, build) => {
+inBothProducts('a hijacked reply leaves a profile', async (t, build) => {
   const app = await build((app) => {
     app.post('/raw', (_request, reply) => {
       reply.hijack()
@@ -196,7 +196,7 @@ t.test('the pages answer under an authenticating root hook and a `/*` route, and
   t.match(page.body, '/shop/_profiler/assets/')
 })
 
-inBothModes('the plugin changes neither the depth of stacks nor source maps', async (t, build) => {
+inBothProducts('the plugin changes neither the depth of stacks nor source maps', async (t, build) => {
   const { stackTraceLimit } = Error
   const prepare = Error.prepareStackTrace
   await build((app) => { app.get('/', async () => 'x') })
@@ -204,7 +204,7 @@ inBothModes('the plugin changes neither the depth of stacks nor source maps', as
   t.equal(Error.prepareStackTrace, prepare)
 })
 
-inBothModes('plugins that share their instance keep the order of their hooks', async (t, build, mode) => {
+inBothProducts('plugins that share their instance keep the order of their hooks', async (t, build, product) => {
   const ran: string[] = []
   const app = await build(async (app) => {
     app.addHook('onSend', async () => { ran.push('first') })
@@ -214,10 +214,10 @@ inBothModes('plugins that share their instance keep the order of their hooks', a
     app.get('/', async () => { throw new Error('x') })
   })
   t.match((await app.inject({ url: '/', headers: HTML })).headers['content-type'], 'text/html')
-  t.same(ran, ['first', mode === 'observe' ? 'second sees {"statusCode":5' : 'second sees <!DOCTYPE html>'], 'hooks receive the payload of the error handler')
+  t.same(ran, ['first', product === 'package' ? 'second sees {"statusCode":5' : 'second sees <!DOCTYPE html>'], 'hooks receive the payload of the handler')
 })
 
-inBothModes('the wildcard route of @fastify/cors does not make a path exist', async (t, build) => {
+inBothProducts('the wildcard route of @fastify/cors does not make a path exist', async (t, build) => {
   const app = await build(async (app) => { await app.register((await import('@fastify/cors')).default) })
   const missed = await app.inject({ url: '/nowhere', headers: HTML })
   t.equal(missed.statusCode, 404)

@@ -7,7 +7,7 @@ import { watchChannels } from '../../src/parts/collect.js'
 import { parts } from '../../src/parts/index.js'
 import type { Collector } from '../../src/parts/part.js'
 import { newest, refusal } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 t.test('a collector without a valid and unique name stops the start', async t => {
   const collect = (): number => 1
@@ -22,7 +22,7 @@ t.test('a collector without a valid and unique name stops the start', async t =>
   ] as const) t.equal(await refusal({ profiler: { collectors } }), message)
 })
 
-inBothModes('the name of a built-in collector or panel is refused', async (t, build) => {
+inBothProducts('the name of a built-in collector or panel is refused', async (t, build) => {
   const app = await build(app => app.get('/', { config: { pagination: true, cache: { etag: () => 'x' } } }, () => 'x'))
   await app.inject('/')
   const profile = await newest(app)
@@ -31,7 +31,7 @@ inBothModes('the name of a built-in collector or panel is refused', async (t, bu
   }
 })
 
-inBothModes('collected data is plain, masked and otherwise unchanged', async (t, build) => {
+inBothProducts('collected data is plain, masked and otherwise unchanged', async (t, build) => {
   const kept = { list: [1], password: 's3cret', big: 1n, when: new Date(0), self: null as unknown }
   kept.self = kept
   const collectors: Collector[] = [
@@ -50,7 +50,7 @@ inBothModes('collected data is plain, masked and otherwise unchanged', async (t,
   t.notMatch(JSON.stringify(data), /s3cret/)
 })
 
-inBothModes('a failing collector affects only its own panel', async (t, build) => {
+inBothProducts('a failing collector affects only its own panel', async (t, build) => {
   const collectors: Collector[] = [
     { name: 'throws', collect: () => { throw new Error('no') }, panel: { count: () => 1 } },
     { name: 'text', collect: () => { throw 'text' } }, // eslint-disable-line no-throw-literal

@@ -9,7 +9,7 @@ import { html } from '../../src/view/text.js'
 import { profileOf } from '../support/app.js'
 import { testdir } from '../support/folder.js'
 import { texts } from './support.js'
-import { inBothModes, type TestedMode } from '../support/products.js'
+import { inBothProducts, type TestedProduct } from '../support/products.js'
 
 interface Tenant { of: string, rows: number, secret?: string }
 
@@ -49,10 +49,10 @@ function tenantPart (calls: string[] = []): Collector<Tenant> {
   }
 }
 
-async function start (t: Test, mode: TestedMode, collectors: Collector[], storage?: 'memory'): Promise<FastifyInstance> {
+async function start (t: Test, product: TestedProduct, collectors: Collector[], storage?: 'memory'): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   const profiler = { collectors, ...storage === undefined ? { dataDir: testdir(t) } : { storage } }
-  await app.register(pluginOf(mode), { debug: true, profiler })
+  await app.register(pluginOf(product), { debug: true, profiler })
   app.get('/page', async (_request, reply) => reply.type('text/html').send('<!DOCTYPE html><body><p>page</p></body>'))
   app.get('/', async ({ query }: FastifyRequest) => {
     if ((query as { of?: string }).of === 'none') throw new Error('failed on purpose')
@@ -67,9 +67,9 @@ async function page (app: FastifyInstance, url: string): Promise<DocumentFragmen
   return JSDOM.fragment((await app.inject({ url, headers: HTML })).body)
 }
 
-inBothModes('a part of an application is in each view of its profiles', async (t, _build, mode) => {
+inBothProducts('a part of an application is in each view of its profiles', async (t, _build, product) => {
   const calls: string[] = []
-  const app = await start(t, mode, [tenantPart(calls)], mode === 'full' ? 'memory' : undefined)
+  const app = await start(t, product, [tenantPart(calls)], product === 'service' ? 'memory' : undefined)
   t.same(calls, ['start'])
   const { token: fine } = await profileOf(app, await app.inject({ url: '/?of=blue', headers: { authorization: 's3cret' } }))
   const { token: failed, collectors } = await profileOf(app, await app.inject('/?of=none'))
@@ -126,7 +126,7 @@ inBothModes('a part of an application is in each view of its profiles', async (t
   t.same(calls, ['start', 'end'])
 })
 
-inBothModes('functions that throw affect no other part', async (t, _build, mode) => {
+inBothProducts('functions that throw affect no other part', async (t, _build, product) => {
   const fails = (): never => { throw new Error('no') }
   const later = async (): Promise<never> => { throw new Error('later') }
   const broken = (name: string, fails: () => never) => ({
@@ -143,7 +143,7 @@ inBothModes('functions that throw affect no other part', async (t, _build, mode)
     differences: [{ values: fails }],
     search: { broken: fails }
   })
-  const app = await start(t, mode, [broken('broken', fails), broken('late', later as never), tenantPart()] as Collector[], 'memory')
+  const app = await start(t, product, [broken('broken', fails), broken('late', later as never), tenantPart()] as Collector[], 'memory')
   const { token } = await profileOf(app, await app.inject('/?of=none'))
   for (const url of ['?panel=overview', '?panel=timeline', '?panel=broken', '.md', `/compare/${token}`, '/differences']) {
     t.equal((await app.inject({ url: `/_profiler/${token}${url}`, headers: HTML })).statusCode, 200, url)
@@ -153,7 +153,7 @@ inBothModes('functions that throw affect no other part', async (t, _build, mode)
   t.match((await page(app, `/_profiler/${token}`)).textContent, 'Tenant')
 })
 
-inBothModes('text that a part returns is no markup', async (t, _build, mode) => {
+inBothProducts('text that a part returns is no markup', async (t, _build, product) => {
   const hostile = '<img src=x onerror=alert(1)>'
   const text: Collector = {
     name: 'text',
@@ -162,7 +162,7 @@ inBothModes('text that a part returns is no markup', async (t, _build, mode) => 
     overview: (data) => [{ title: 'Fact', value: data }, { title: 'Facts', column: 'main', value: [data, html`<i>${data}</i>`] }],
     toolbar: (data) => ({ title: 'Text', head: data, facts: { Fact: 1 }, more: data })
   }
-  const app = await start(t, mode, [text], 'memory')
+  const app = await start(t, product, [text], 'memory')
   const { token } = await profileOf(app, await app.inject('/'))
   const panel = await page(app, `/_profiler/${token}?panel=text`)
   t.match(panel.querySelector('.panel')?.textContent, hostile)
@@ -173,9 +173,9 @@ inBothModes('text that a part returns is no markup', async (t, _build, mode) => 
   for (const root of [panel, overview, toolbar as DocumentFragment]) t.equal(root.querySelector('img'), null)
 })
 
-inBothModes('applications with equal options have their own parts', async (t, _build, mode) => {
+inBothProducts('applications with equal options have their own parts', async (t, _build, product) => {
   const of = (name: string): Collector => ({ name: 'tenant', collect: () => 1, panel: { render: () => html`<p class="by">${name}</p>` } })
-  const [a, b] = [await start(t, mode, [of('a')], 'memory'), await start(t, mode, [of('b')], 'memory')]
+  const [a, b] = [await start(t, product, [of('a')], 'memory'), await start(t, product, [of('b')], 'memory')]
   const by = async (app: FastifyInstance): Promise<string | undefined | null> => {
     const { token } = await profileOf(app, await app.inject('/'))
     return (await page(app, `/_profiler/${token}?panel=tenant`)).querySelector('.by')?.textContent

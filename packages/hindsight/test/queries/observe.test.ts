@@ -10,7 +10,7 @@ import { QUERY_CHANNEL } from '../../src/queries/channel.js'
 import type { Query } from '../../src/queries/query.js'
 import { testdir } from '../support/folder.js'
 import { withoutInternalFrames } from '../support/internal-frames.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 import { profileOf } from '../support/app.js'
 
 function recorded (t: Test): Query[] {
@@ -137,7 +137,7 @@ t.test('recordQuery records a query of any client', async (t) => {
   }
 })
 
-inBothModes('queries have the line that sent them, in a profile', async (t, build) => {
+inBothProducts('queries have the line that sent them, in a profile', async (t, build) => {
   const client = observe(database(t))
   const app = await build((app) => app.get('/', async () => {
     client.exec('create table if not exists item (id integer)')
@@ -219,7 +219,7 @@ t.test('Prisma: the extended client is returned, and its operations are recorded
   for (const { statement, startedAt, endedAt = 0 } of queries) t.ok(endedAt - startedAt > 3, `${statement} ends with its result`)
 })
 
-inBothModes('Prisma: the line that has awaited a query, or has sent several together, and an error with its stack', async (t, build) => {
+inBothProducts('Prisma: the line that has awaited a query, or has sent several together, and an error with its stack', async (t, build) => {
   const client = observe(new PrismaStub())
   const stacks: string[][] = []
   const app = await build((app) => app.get('/', async () => {

@@ -8,7 +8,7 @@ import { successOf } from '../../src/reading/compare/last-success.js'
 import { profileMarkdown } from '../../src/reading/profile-markdown.js'
 import { seededBugs } from '../fixtures/seeded/bugs.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 const FILE = 'packages/hindsight/test/fixtures/seeded/bugs.ts'
 const LINES = readFileSync(join(import.meta.dirname, '../../../../', FILE), 'utf8').split('\n')
@@ -32,7 +32,7 @@ async function sheetOf (app: FastifyInstance, request: InjectOptions): Promise<s
   return profileMarkdown(found, await successOf(source, found))
 }
 
-inBothModes('the first text of a profile names the cause and the line of a bug, within 6 kB', async (t, build) => {
+inBothProducts('the first text of a profile names the cause and the line of a bug, within 6 kB', async (t, build) => {
   const app = await build(seededBugs)
   const origin = await failingServer(t)
   const cases: Array<[request: InjectOptions, facts: string[]]> = [

@@ -11,7 +11,7 @@ import type { ListenerEvent } from '../../src/lifecycle/events.js'
 import { eventName } from '../../src/parts/events/index.js'
 import { profileMarkdown } from '../../src/reading/profile-markdown.js'
 import { listen, profileOf } from '../support/app.js'
-import { inBothModes, type Build } from '../support/products.js'
+import { inBothProducts, type Build } from '../support/products.js'
 
 const HERE = /application-hooks\.test\.[tj]s:\d+$/
 
@@ -28,7 +28,7 @@ async function hooksOf (
   return { events: events.filter(({ stage }) => !stage.startsWith('kernel.')), all: events, status: response.statusCode, headers: response.headers }
 }
 
-inBothModes('hooks of the application are listed among the listeners, with their owner and place', async (t, build, mode) => {
+inBothProducts('hooks of the application are listed among the listeners, with their owner and place', async (t, build, product) => {
   const { events, all } = await hooksOf(build, async (app) => {
     app.addHook('onRequest', function checkKey (_request, _reply, done) { done() })
     app.addHook('preParsing', async function countBytes () {})
@@ -63,7 +63,7 @@ inBothModes('hooks of the application are listed among the listeners, with their
   t.same(events.find(({ listener }) => listener === 'loadUser')?.changes?.headers, [{ name: 'x-user', from: null, to: 'ada' }])
   t.same(events.find(({ listener }) => listener === 'stamp')?.changes?.headers, [{ name: 'x-user', from: 'ada', to: 'grace' }])
   for (const { start, duration } of events) t.ok(start >= 0 && duration >= 0)
-  if (mode === 'observe') return t.same(all, events)
+  if (product === 'package') return t.same(all, events)
   const places = all.map(({ stage, listener }) => `${stage} ${listener}`)
   t.ok(places.indexOf('kernel.request pagination') < places.indexOf('onRequest checkKey'), 'after the listeners that were skipped, too')
   t.ok(places.indexOf('preHandler loadUser') < places.indexOf('kernel.response cors'))
@@ -73,7 +73,7 @@ inBothModes('hooks of the application are listed among the listeners, with their
   )
 })
 
-inBothModes('a hook without a name has that of the plugin that is loaded, and where none is known, its place', async (t, build) => {
+inBothProducts('a hook without a name has that of the plugin that is loaded, and where none is known, its place', async (t, build) => {
   const hook = async (): Promise<void> => {}
   const { events } = await hooksOf(build, async (app) => {
     await app.register(fp(async (app) => { app.addHook('onRequest', async () => {}) }, { name: 'session-loader' }))
@@ -96,7 +96,7 @@ inBothModes('a hook without a name has that of the plugin that is loaded, and wh
   ])
 })
 
-inBothModes('a hook without a name is shown with its plugin or place', async (t, build) => {
+inBothProducts('a hook without a name is shown with its plugin or place', async (t, build) => {
   const app = await build((app) => {
     app.addHook('onRequest', async (_request, reply) => { reply.header('x-a', '1') })
     app.addHook('onSend', async (_request, _reply, payload) => payload)
@@ -122,7 +122,7 @@ inBothModes('a hook without a name is shown with its plugin or place', async (t,
   }
 })
 
-inBothModes('a hook of a package has the name of the package', async (t, build) => {
+inBothProducts('a hook of a package has the name of the package', async (t, build) => {
   const { events } = await hooksOf(build, async (app) => {
     await app.register(etag)
     app.get('/', async () => 'x')
@@ -132,7 +132,7 @@ inBothModes('a hook of a package has the name of the package', async (t, build) 
   }])
 })
 
-inBothModes('internal hooks of Hindsight are not listed', async (t, build) => {
+inBothProducts('internal hooks of Hindsight are not listed', async (t, build) => {
   const { events } = await hooksOf(build, (app) => { app.get('/', async () => 'x') })
   t.same(events.map(({ stage, listener }) => `${stage} ${listener}`), [])
 })
@@ -168,7 +168,7 @@ function lazyThenable (): object {
 }
 
 for (const [name, declare, stage, outcome, status] of outcomes) {
-  inBothModes(name, async (t, build) => {
+  inBothProducts(name, async (t, build) => {
     const before = begun
     const { events, status: found } = await hooksOf(build, (app) => {
       declare(app)
@@ -201,7 +201,7 @@ t.test('hooks that call back with a falsy value are answered as without Hindsigh
   }
 })
 
-inBothModes('invalid hooks are refused by Fastify as before', async (t, build) => {
+inBothProducts('invalid hooks are refused by Fastify as before', async (t, build) => {
   await t.rejects(
     build((app) => { app.addHook('onRequest', (async (_request: unknown, _reply: unknown, _done: unknown) => {}) as never) }),
     { code: 'FST_ERR_HOOK_INVALID_ASYNC_HANDLER' }
@@ -216,11 +216,11 @@ function framesOf (error: unknown): string[] {
 }
 
 for (const stage of ['onRequest', 'preValidation', 'preHandler'] as const) {
-  inBothModes(`a stack has one function of Hindsight between a hook and Fastify: ${stage}`, async (t, _build, lifecycle) => {
+  inBothProducts(`a stack has one function of Hindsight between a hook and Fastify: ${stage}`, async (t, _build, product) => {
     const raised: unknown[] = []
     const app = Fastify({ pluginTimeout: 60_000 })
     t.teardown(() => app.close())
-    await app.register(pluginOf(lifecycle), { debug: true, profiler: { storage: 'memory' } })
+    await app.register(pluginOf(product), { debug: true, profiler: { storage: 'memory' } })
     await app.register(async (app) => {
       app.setErrorHandler((error, _request, reply) => { raised.push(error); return reply.send('') })
       app.addHook(stage as 'preHandler', function own (_request, _reply, _done): void { throw new Error('no') })
@@ -235,7 +235,7 @@ for (const stage of ['onRequest', 'preValidation', 'preHandler'] as const) {
   })
 }
 
-t.test('the functions of the application that called back remain in a stack of ten, in observe mode', async (t) => {
+t.test('the functions of the application that called back remain in a stack of ten, with the package', async (t) => {
   const stacks: string[][] = []
   const { stackTraceLimit } = Error
   t.teardown(() => { Error.stackTraceLimit = stackTraceLimit })
@@ -259,7 +259,7 @@ t.test('the functions of the application that called back remain in a stack of t
   t.same(ours.map((frame) => frame.replace(/^at (?:Object\.)?(\w+).*/, '$1')), ['hindsightHandler', 'hindsightDone', 'own'])
 })
 
-inBothModes('errors of hooks that do not change the response are in the profile, also those of a route', async (t, build) => {
+inBothProducts('errors of hooks that do not change the response are in the profile, also those of a route', async (t, build) => {
   const name = (url: string): string => `raised for ${url}`
   const hooks = {
     async onResponse ({ url }: FastifyRequest) { if (url !== '/left') throw new Error(name(url)) },

@@ -9,7 +9,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Profile } from '../../src/store/profile.js'
 import { listen, rawText, statusOf } from '../support/app.js'
 import { certificate } from '../support/certificate.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 /** How a client ends its connection; `read`: it reads the response to its end. */
 type Leaving = 'read' | 'close' | 'reset'
@@ -137,7 +137,7 @@ const warnings: string[] = []
 process.on('warning', ({ name }) => warnings.push(name))
 
 for (const [name, server, send] of TRANSPORTS) {
-  inBothModes(`the end of a response over ${name}`, async (t, build) => {
+  inBothProducts(`the end of a response over ${name}`, async (t, build) => {
     const app = await build(declare, {}, server)
     const port = await listen(app)
     for (const [url, leaving, { status, exceptions }] of CASES) {
@@ -153,7 +153,7 @@ for (const [name, server, send] of TRANSPORTS) {
   })
 }
 
-inBothModes('the end of an injected response', async (t, build) => {
+inBothProducts('the end of an injected response', async (t, build) => {
   const app = await build(declare)
   for (const [url, leaving, { status, exceptions }] of CASES) {
     if (leaving !== 'read' || url === '/socket') continue
@@ -163,7 +163,7 @@ inBothModes('the end of an injected response', async (t, build) => {
   }
 })
 
-inBothModes('an upload that its client breaks off', async (t, build) => {
+inBothProducts('an upload that its client breaks off', async (t, build) => {
   const app = await build(declare)
   const port = await listen(app)
   for (const leaving of ['close', 'reset'] as const) {
@@ -174,7 +174,7 @@ inBothModes('an upload that its client breaks off', async (t, build) => {
   }
 })
 
-inBothModes('the server refuses what it receives during a request', async (t, build) => {
+inBothProducts('the server refuses what it receives during a request', async (t, build) => {
   const app = await build(declare, {}, {
     serverFactory: (listener: http.RequestListener) =>
       http.createServer({ requestTimeout: 200, headersTimeout: 100, connectionsCheckingInterval: 50 }, listener)
@@ -194,7 +194,7 @@ inBothModes('the server refuses what it receives during a request', async (t, bu
   }
 })
 
-inBothModes('an error after the client has left is added to the profile', async (t, build) => {
+inBothProducts('an error after the client has left is added to the profile', async (t, build) => {
   const app = await build((app) => {
     app.get('/late', async (request) => {
       await once(request.raw.socket, 'close')
@@ -212,7 +212,7 @@ inBothModes('an error after the client has left is added to the profile', async 
   t.same((profile.collectors.otherErrors as Array<Profile['exceptions']>).map(textsOf), [['Error: the client has left']])
 })
 
-inBothModes('the server closes an idle connection', async (t, build) => {
+inBothProducts('the server closes an idle connection', async (t, build) => {
   const app = await build(declare, {}, { connectionTimeout: 100 })
   const port = await listen(app)
   await sendByHttp1((port) => net.connect(port, '127.0.0.1'))(port, '/never', 'read')
@@ -220,7 +220,7 @@ inBothModes('the server closes an idle connection', async (t, build) => {
   t.same([status, textsOf(exceptions)], [444, ['NoResponseError: The server closed the idle connection (connectionTimeout)']])
 })
 
-inBothModes('a connection that was idle for too long in one request may be closed in a later one', async (t, build) => {
+inBothProducts('a connection that was idle for too long in one request may be closed in a later one', async (t, build) => {
   let timeouts = 0
   const app = await build((app) => {
     app.get('/never', never)
@@ -235,14 +235,14 @@ inBothModes('a connection that was idle for too long in one request may be close
   t.same([status, textsOf(exceptions)], [444, ['NoResponseError: The server closed the idle connection (connectionTimeout)']])
 })
 
-inBothModes('a hijacked reply has the data of its response', async (t, build) => {
+inBothProducts('a hijacked reply has the data of its response', async (t, build) => {
   const app = await build(declare)
   await app.inject('/hijacked')
   const { collectors } = await profileFor(app, '/hijacked')
   t.match(collectors.response, { status: 201, headers: { 'x-own': '1' } })
 })
 
-inBothModes('many requests that a client has sent at once add no warning of their connection', async (t, build) => {
+inBothProducts('many requests that a client has sent at once add no warning of their connection', async (t, build) => {
   const warnings: string[] = []
   const onWarning = ({ message }: Error): void => { warnings.push(message) }
   process.on('warning', onWarning)

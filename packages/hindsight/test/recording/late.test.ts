@@ -9,7 +9,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import t from 'tap'
 import { recordQuery } from '../../src/queries/observe.js'
 import type { Profile } from '../../src/store/profile.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 const sink = createServer((_request, response) => { setTimeout(() => response.end('{}'), 300) }).listen(0)
 await once(sink, 'listening')
@@ -29,7 +29,7 @@ async function completed (app: FastifyInstance, { headers }: { headers: object }
 
 const lines = ({ logs }: Profile, text: string) => logs.filter(({ message }) => message.includes(text))
 
-inBothModes('log lines, console, warnings and errors after the response are in its profile', async (t, build) => {
+inBothProducts('log lines, console, warnings and errors after the response are in its profile', async (t, build) => {
   const app = await build((app) => {
     app.get('/:id', async (request) => {
       setTimeout(() => {
@@ -51,7 +51,7 @@ inBothModes('log lines, console, warnings and errors after the response are in i
   t.equal(profile.status, 200)
 })
 
-inBothModes('queries and calls that end after the response are in its profile once', async (t, build) => {
+inBothProducts('queries and calls that end after the response are in its profile once', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       const query = (id: number) => recordQuery({ system: 'postgresql', statement: 'select name from item where id = $1', parameters: [id] })
@@ -82,7 +82,7 @@ inBothModes('queries and calls that end after the response are in its profile on
   t.match(body, 'id="query-3"')
 })
 
-inBothModes('calls and queries that never end keep no request in memory', async (t, build) => {
+inBothProducts('calls and queries that never end keep no request in memory', async (t, build) => {
   setFlagsFromString('--expose-gc')
   const collectGarbage = runInNewContext('gc') as () => void
   const silent = createServer(() => {}).listen(0)
@@ -137,7 +137,7 @@ function comparable ({ token, ...profile }: Profile): unknown {
   }))
 }
 
-inBothModes('what happens before the profile is made is in it like what happens later', async (t, build) => {
+inBothProducts('what happens before the profile is made is in it like what happens later', async (t, build) => {
   for (const [name, later] of Object.entries(LATER)) {
     const answered: Array<() => void> = []
     const pending: Array<ReturnType<typeof send>> = []
@@ -169,7 +169,7 @@ inBothModes('what happens before the profile is made is in it like what happens 
   }
 })
 
-inBothModes('an error that is changed after its response is in the profile as it was', async (t, build) => {
+inBothProducts('an error that is changed after its response is in the profile as it was', async (t, build) => {
   const errors: Error[] = []
   const app = await build((app) => {
     app.get('/', async () => {
@@ -186,7 +186,7 @@ inBothModes('an error that is changed after its response is in the profile as it
   t.equal(profile?.exceptions[0]?.statusCode, undefined)
 })
 
-inBothModes('the hooks of a response that run after it are recorded until then', async (t, build) => {
+inBothProducts('the hooks of a response that run after it are recorded until then', async (t, build) => {
   const app = await build((app) => {
     app.addHook('onResponse', async function first () { await turn() })
     app.addHook('onResponse', async function second () { throw new Error('later') })

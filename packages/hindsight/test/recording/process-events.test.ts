@@ -7,7 +7,7 @@ import Fastify from 'fastify'
 import t from 'tap'
 import { hindsight } from '../../src/hindsight.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 const REJECTION = 'unhandledRejection'
 // The runner has listeners of its own, for which a rejection is a failure.
@@ -15,7 +15,7 @@ const ofRunner = process.listeners(REJECTION)
 process.removeAllListeners(REJECTION)
 t.teardown(() => { for (const listener of ofRunner) process.on(REJECTION, listener) })
 
-inBothModes('with a listener of the application, a rejection is in the profile, before and after the response', async (t, build, mode) => {
+inBothProducts('with a listener of the application, a rejection is in the profile, before and after the response', async (t, build, product) => {
   const received: unknown[] = []
   const listener = (reason: unknown): void => { received.push(reason) }
   const rejects = (message: string): void => { Promise.reject(new Error(message)).finally(() => {}) }
@@ -36,8 +36,8 @@ inBothModes('with a listener of the application, a rejection is in the profile, 
     for (const [url, message] of [['/before', 'before'], ['/after', 'after']] as const) {
       if (add === 2) process.once(REJECTION, listener)
       const response = await app.inject(url)
-      // In full mode the service answers a request with the error of its work.
-      t.equal(response.statusCode, mode === 'full' && url === '/before' ? 500 : 200, `${name}: ${url}`)
+      // The service answers a request with the error of its work.
+      t.equal(response.statusCode, product === 'service' && url === '/before' ? 500 : 200, `${name}: ${url}`)
       let profile = await profileOf(app, response)
       for (let tries = 0; profile.exceptions.length === 0 && tries < 100; tries++) {
         await sleep(20)
@@ -54,7 +54,7 @@ inBothModes('with a listener of the application, a rejection is in the profile, 
   }
 })
 
-inBothModes('a rejection is in the profile and its log when the memory of the request was released', async (t, build) => {
+inBothProducts('a rejection is in the profile and its log when the memory of the request was released', async (t, build) => {
   setFlagsFromString('--expose-gc')
   const collectGarbage = runInNewContext('gc') as () => void
   const listener = (): void => {}
@@ -90,7 +90,7 @@ inBothModes('a rejection is in the profile and its log when the memory of the re
   t.match(profile?.logs.filter(fatal), [{ channel: 'process', message: 'Unhandled rejection in the work of this request' }])
 })
 
-t.test('in observe mode there is no listener without one of the application', async (t) => {
+t.test('the package adds no listener without one of the application', async (t) => {
   const count = (): number => process.listenerCount(REJECTION)
   const watchers = (): number[] => [process.listenerCount('newListener'), process.listenerCount('removeListener')]
   const before = watchers()

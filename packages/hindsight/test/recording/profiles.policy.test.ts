@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { ProfilerSettings } from '../../src/options.js'
 import { listen, newest } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 function declare (app: FastifyInstance): void {
   app.get('/ok', async () => 'ok')
@@ -42,7 +42,7 @@ const cases: Array<[name: string, options: false | ProfilerSettings, request: In
 ]
 
 for (const [name, profiler, request, profiled] of cases) {
-  inBothModes(name, async (t, build) => {
+  inBothProducts(name, async (t, build) => {
     const app = await build(declare, { profiler })
     const { headers } = await app.inject(request)
     t.equal(headers['x-debug-token'] !== undefined, profiled)
@@ -52,7 +52,7 @@ for (const [name, profiler, request, profiled] of cases) {
   })
 }
 
-inBothModes('a failure after the response is stored, though its response has no token', async (t, build) => {
+inBothProducts('a failure after the response is stored, though its response has no token', async (t, build) => {
   const app = await build(declare, { profiler: { onlyExceptions: true } })
   const { headers } = await app.inject('/late')
   t.equal(headers['x-debug-token'], undefined)
@@ -69,7 +69,7 @@ const failures: Array<[name: string, path: string, wanted: object]> = [
 
 for (const [settings, text] of [[{ onlyExceptions: true }, 'only failures'], [{ errors: true, sampling: 0 }, 'no share, but failures']] as const) {
   for (const [name, path, wanted] of failures) {
-    inBothModes(`in production, ${text}: ${name} is profiled with its request`, async (t, build) => {
+    inBothProducts(`in production, ${text}: ${name} is profiled with its request`, async (t, build) => {
       const app = await build((app) => {
         app.get('/hijacked', (_request, reply) => {
           reply.hijack()
@@ -103,7 +103,7 @@ for (const [settings, text] of [[{ onlyExceptions: true }, 'only failures'], [{ 
   }
 }
 
-inBothModes('the configured share of requests is profiled', async (t, build) => {
+inBothProducts('the configured share of requests is profiled', async (t, build) => {
   const app = await build(declare, { profiler: { sampling: 0.5 } })
   const lots = [0.2, 0.7, 0.4, 0.9]
   t.intercept(Math, 'random', { value: () => lots.shift() ?? 0 })
@@ -114,7 +114,7 @@ inBothModes('the configured share of requests is profiled', async (t, build) => 
 
 for (const settings of [{ onlyExceptions: true }, { errors: true, sampling: 0 }]) {
   const name = Object.keys(settings).join()
-  inBothModes(`in production with ${name}, a failure is not said to have come before its handler`, async (t, build) => {
+  inBothProducts(`in production with ${name}, a failure is not said to have come before its handler`, async (t, build) => {
     const app = await build(declare, { debug: false, profiler: { production: true, ...settings } })
     await app.inject('/boom')
     t.strictSame((await newest(app)).collectors.exceptions, { summary: 'GET /boom failed with Error.' })
@@ -132,7 +132,7 @@ const mistakes: Array<[name: string, options: object, message: string]> = [
 ]
 
 for (const [name, options, message] of mistakes) {
-  inBothModes(`${name} stops the start`, async (t, build) => {
+  inBothProducts(`${name} stops the start`, async (t, build) => {
     await t.rejects(build(declare, { profiler: options }), { message })
   })
 }

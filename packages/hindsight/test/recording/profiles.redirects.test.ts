@@ -4,10 +4,10 @@ import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 import { parseHtml } from '../support/parse-html.js'
 
-inBothModes('a followed redirect is the parent of the next request, without a marker in the URL', async (t, build) => {
+inBothProducts('a followed redirect is the parent of the next request, without a marker in the URL', async (t, build) => {
   const app = await build(app => {
     app.get('/from', (_request, reply) => reply.redirect('/to?a=1#there'))
     app.get('/to', () => 'x')
@@ -27,7 +27,7 @@ inBothModes('a followed redirect is the parent of the next request, without a ma
   t.notMatch(await pageOf('00000a'), /"><script>/)
 })
 
-inBothModes('the target of a redirect is called so, and an injected request a sub-request', async (t, build) => {
+inBothProducts('the target of a redirect is called so, and an injected request a sub-request', async (t, build) => {
   const app = await build(app => {
     app.get('/from', async (_request, reply) => {
       await app.inject('/injected')
@@ -53,14 +53,14 @@ inBothModes('the target of a redirect is called so, and an injected request a su
   t.match(await markdown(injected?.token), ` · parent request \`${token}\``)
 })
 
-inBothModes('a request that redirects to itself is not its own parent, and that of the next', async (t, build) => {
+inBothProducts('a request that redirects to itself is not its own parent, and that of the next', async (t, build) => {
   const app = await build(app => { app.get('/loop', (_request, reply) => reply.redirect('/loop')) })
   const first = await profileOf(app, await app.inject('/loop'))
   const second = await profileOf(app, await app.inject('/loop'))
   t.same([first.parent, second.parent, second.followOf], [undefined, first.token, first.token])
 })
 
-inBothModes('a redirect is followed once, by the same client, to the same URL, within 30 seconds', async (t, build) => {
+inBothProducts('a redirect is followed once, by the same client, to the same URL, within 30 seconds', async (t, build) => {
   const app = await build(app => {
     app.get('/a/from', (request, reply) => reply.redirect((request.query as { to: string }).to))
     app.get('/*', () => 'x')
@@ -91,7 +91,7 @@ inBothModes('a redirect is followed once, by the same client, to the same URL, w
   }
 })
 
-inBothModes('a redirect over a Unix socket is followed by no request', async (t, build) => {
+inBothProducts('a redirect over a Unix socket is followed by no request', async (t, build) => {
   const app = await build(app => {
     app.get('/from', (_request, reply) => reply.redirect('/to'))
     app.get('/to', () => 'x')
@@ -107,7 +107,7 @@ inBothModes('a redirect over a Unix socket is followed by no request', async (t,
   t.match(newest, { url: /\/to$/, parent: null })
 })
 
-inBothModes('the number of redirects that are kept is bounded', async (t, build) => {
+inBothProducts('the number of redirects that are kept is bounded', async (t, build) => {
   const app = await build(app => {
     app.get('/from/:to', (request, reply) => reply.redirect(`/to/${(request.params as { to: string }).to}`))
     app.get('/to/*', () => 'x')

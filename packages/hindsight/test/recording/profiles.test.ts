@@ -4,7 +4,7 @@ import { connect, type AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { build, listen, newest, profileOf } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 import type { FastifyInstance } from 'fastify'
 import type { HindsightOptions } from '../../src/options.js'
 import type { Profile } from '../../src/store/profile.js'
@@ -22,7 +22,7 @@ await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
 t.teardown(() => server.close())
 const upstream = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
-inBothModes('an incoming trace is recorded, and outgoing requests are unchanged', async (t, build) => {
+inBothProducts('an incoming trace is recorded, and outgoing requests are unchanged', async (t, build) => {
   const app = await build(app => app.get('/', async () => { await (await fetch(upstream)).text(); return 'x' }))
   received.length = 0
   const answer = await app.inject({ url: '/', headers: { traceparent, tracestate: 'a=1' } })
@@ -31,7 +31,7 @@ inBothModes('an incoming trace is recorded, and outgoing requests are unchanged'
   t.same([received[0]?.traceparent, received[0]?.tracestate], [undefined, undefined])
 })
 
-inBothModes('no trace is started, and an invalid one is ignored', async (t, build) => {
+inBothProducts('no trace is started, and an invalid one is ignored', async (t, build) => {
   const app = await build(app => app.get('/', async () => { await (await fetch(upstream)).text(); return 'x' }))
   for (const headers of [{}, { traceparent: `00-${TRACE}-${PARENT}` }]) {
     received.length = 0
@@ -41,7 +41,7 @@ inBothModes('no trace is started, and an invalid one is ignored', async (t, buil
   }
 })
 
-inBothModes('an injected request is a child of the request that injected it', async (t, build) => {
+inBothProducts('an injected request is a child of the request that injected it', async (t, build) => {
   const app = await build(app => {
     app.get('/child', async () => { await sleep(2); return 'child' })
     app.get('/grand', async () => (await app.inject('/child')).headers['x-debug-token'])

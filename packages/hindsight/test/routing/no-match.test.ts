@@ -5,7 +5,7 @@ import type { DeclaredRoute } from '../../src/routing/route-table.js'
 import { patternSegments, RouteTree } from '../../src/routing/route-pattern.js'
 import { compareRoutes } from '../../src/routing/no-match.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 const instance = Fastify()
 const route = (pattern: string, methods = ['GET'], constraints = {}): DeclaredRoute => {
@@ -90,7 +90,7 @@ t.test('a hostile path is compared in linear time', async t => {
   t.equal(tried.length + more, 2_000)
 })
 
-inBothModes('no router is made to compare a parameter', async (t, build) => {
+inBothProducts('no router is made to compare a parameter', async (t, build) => {
   const app = await build((app) => { for (let i = 0; i < 300; i++) app.get(`/things-${i}/:id/parts/:part?`, async () => i) })
   // The first search fills the router with all routes.
   await app.inject('/nothing')
@@ -102,7 +102,7 @@ inBothModes('no router is made to compare a parameter', async (t, build) => {
   t.same(on().map(({ args }) => (args as unknown[])[1]), ['/things-7/x/part/:id'], 'the route to paste')
 })
 
-inBothModes('few of thousands of routes are read for a 404', async (t, build) => {
+inBothProducts('few of thousands of routes are read for a 404', async (t, build) => {
   const app = await build((app) => {
     for (let i = 0; i < 6_000; i++) app.get(`/api/v1/things-${i >> 2}/${['', ':id', 'list', ':id/parts'][i % 4]}`, async () => i)
   })

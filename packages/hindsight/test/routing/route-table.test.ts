@@ -1,7 +1,7 @@
 import t from 'tap'
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 import { openRouteTable, type RouteTable } from '../../src/routing/route-table.js'
 
 async function tableOf (
@@ -72,7 +72,7 @@ t.test('routes have names and the place of their declaration', async t => {
   t.match(get('GET')?.declaredAt?.stack, /route-table\.test\.ts/)
 })
 
-inBothModes('a name that is no text is left to the application', async (t, build) => {
+inBothProducts('a name that is no text is left to the application', async (t, build) => {
   const app = await build((app) => { app.get('/a', { config: { name: 7 as never } }, async () => 'a') })
   t.equal((await app.inject('/a')).body, 'a')
   t.same(app.hindsight.routeTable.routes.map(({ name }) => name), ['GET /a'])

@@ -2,7 +2,7 @@ import type { FastifyInstance, InjectOptions } from 'fastify'
 import { parts } from '../../src/parts/index.js'
 import { panelsOf } from '../../src/parts/read.js'
 import { profileOf } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 import { parseHtml } from '../support/parse-html.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
@@ -72,7 +72,7 @@ async function outputs (app: FastifyInstance, token: string): Promise<string[]> 
   }))
 }
 
-inBothModes('no output has the value of a path parameter with a secret name', async (t, build) => {
+inBothProducts('no output has the value of a path parameter with a secret name', async (t, build) => {
   const app = await build(declare)
   for (const [name, make] of requests) {
     const secret = marker()
@@ -84,7 +84,7 @@ inBothModes('no output has the value of a path parameter with a secret name', as
   }
 })
 
-inBothModes('a redirect to a path with a secret parameter', async (t, build) => {
+inBothProducts('a redirect to a path with a secret parameter', async (t, build) => {
   const app = await build(declare)
   const secret = marker()
   const profile = await profileOf(app, await app.inject({ url: '/forgot', headers: { 'x-marker': secret } }))
@@ -93,7 +93,7 @@ inBothModes('a redirect to a path with a secret parameter', async (t, build) => 
   t.notOk(JSON.stringify(profile).includes(secret), 'wherever else it is')
 })
 
-inBothModes('a number, and a short value between signs', async (t, build) => {
+inBothProducts('a number, and a short value between signs', async (t, build) => {
   const app = await build(declare)
   for (const [path, shown] of [
     ['/pin/4711', '/pin/******'], ['/pin/471104', '/pin/******'], ['/reset/ab12-7', '/reset/******-7'], ['/only/ab1.json', '/only/******.json'],
@@ -108,7 +108,7 @@ inBothModes('a number, and a short value between signs', async (t, build) => {
   }
 })
 
-inBothModes('the masked form is searched, and its replay asks for each value', async (t, build) => {
+inBothProducts('the masked form is searched, and its replay asks for each value', async (t, build) => {
   const app = await build(declare)
   const secret = marker()
   const { token } = await profileOf(app, await app.inject(`/pair/${secret}-x${secret}`))
@@ -131,7 +131,7 @@ inBothModes('the masked form is searched, and its replay asks for each value', a
   t.match(again, { status: 200, url: 'http://localhost/pair/******-******' })
 })
 
-inBothModes('a report of a violated policy', async (t, build) => {
+inBothProducts('a report of a violated policy', async (t, build) => {
   const app = await build(declare)
   const secret = marker()
   const { token } = await profileOf(app, await app.inject('/page'))

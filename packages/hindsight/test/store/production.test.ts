@@ -7,7 +7,7 @@ import type { Profile } from '../../src/store/profile.js'
 import { profile } from '../parts/fixture.js'
 import { build as buildFull, listen, refusal } from '../support/app.js'
 import { testdir } from '../support/folder.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 import type { StoredUser } from '../../../../lib/security/users.js'
 import { users } from '../../../../test/lib/security/support.js'
 
@@ -34,7 +34,7 @@ async function stored (app: FastifyInstance): Promise<Profile[]> {
   return await Promise.all(profiles.map(async ({ token }) => await app.hindsight.profiler.find(token) as Profile))
 }
 
-inBothModes('production profiles requests only if an option enables it', async (t, build) => {
+inBothProducts('production profiles requests only if an option enables it', async (t, build) => {
   for (const option of [undefined, 'all', {}, { onlyExceptions: true }] as const) {
     const app = await build(undefined, { debug: false, ...(option !== undefined && { profiler: option }) })
     t.teardown(() => app.close())
@@ -43,7 +43,7 @@ inBothModes('production profiles requests only if an option enables it', async (
   }
 })
 
-inBothModes('profiles of production are kept where npm ci does not remove them, and git does not add them', async (t, build) => {
+inBothProducts('profiles of production are kept where npm ci does not remove them, and git does not add them', async (t, build) => {
   const [folder, before] = [testdir(t), process.cwd()]
   process.chdir(folder)
   t.teardown(() => { process.chdir(before) })
@@ -58,16 +58,16 @@ inBothModes('profiles of production are kept where npm ci does not remove them, 
   t.same(readdirSync(folder).sort(), ['.hindsight', 'node_modules'])
 })
 
-inBothModes('production: clients receive the token of a failure and nothing else', async (t, build, mode) => {
+inBothProducts('production: clients receive the token of a failure and nothing else', async (t, build, product) => {
   const app = await build(declare, { debug: false, profiler: 'errors' })
   t.equal((await app.inject('/ok')).statusCode, 200)
   const page = await app.inject({ url: '/boom/7?token=abc', headers: { ...html, authorization: 'Bearer s3cret', 'user-agent': 'me' } })
   t.equal(page.statusCode, 500)
-  t.notMatch(page.body, mode === 'full' ? /inside story|boom\.|Error: |production\.test/ : /boom\.|production\.test/)
+  t.notMatch(page.body, product === 'service' ? /inside story|boom\.|Error: |production\.test/ : /boom\.|production\.test/)
   t.notOk(Object.keys(page.headers).some((name) => name.startsWith('x-debug')))
   const [profile, ...others] = await stored(app)
   t.same(others, [])
-  if (mode === 'full') t.match(page.body, `<p>Reference: <code>${profile?.token}</code></p>`)
+  if (product === 'service') t.match(page.body, `<p>Reference: <code>${profile?.token}</code></p>`)
   t.match(profile, {
     version: 1,
     method: 'GET',
@@ -77,7 +77,7 @@ inBothModes('production: clients receive the token of a failure and nothing else
     exceptions: [{ name: 'Error', message: 'the inside story' }],
     collectors: {
       request: { headers: { authorization: 'Bearer ******', 'user-agent': 'me' } },
-      response: { status: 500, headers: { 'content-type': mode === 'full' ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8' } }
+      response: { status: 500, headers: { 'content-type': product === 'service' ? 'text/html; charset=utf-8' : 'application/json; charset=utf-8' } }
     }
   })
   t.ok(profile?.exceptions[0]?.frames.some(({ file, own }) => own && file.endsWith('production.test.ts')))
@@ -86,7 +86,7 @@ inBothModes('production: clients receive the token of a failure and nothing else
   t.same(
     profile?.logs.filter(({ channel }) => channel === 'app').map(({ message, context }) => [message, context]), [['about to fail', { password: '******' }]]
   )
-  t.same([...new Set(profile?.events.map(({ pass }) => pass))], mode === 'full' ? ['error'] : [], 'the main pass is not recorded for who may not fail')
+  t.same([...new Set(profile?.events.map(({ pass }) => pass))], product === 'service' ? ['error'] : [], 'the main pass is not recorded for who may not fail')
 })
 
 t.test('the answer to a failure has the format that the client accepts', async (t) => {
@@ -98,7 +98,7 @@ t.test('the answer to a failure has the format that the client accepts', async (
   t.same(problem.json(), { type: 'about:blank', title: 'Internal Server Error', status: 500, token: tokens[1] })
 })
 
-inBothModes('a response with a server error is stored, even without an exception', async (t, build) => {
+inBothProducts('a response with a server error is stored, even without an exception', async (t, build) => {
   const app = await build(declare, { debug: false, profiler: 'errors' })
   const answer = await app.inject('/unwell')
   t.same(answer.json(), { ok: false }, 'the response is unchanged')
@@ -107,27 +107,27 @@ inBothModes('a response with a server error is stored, even without an exception
   t.match(profile?.logs.filter(({ channel }) => channel === 'app'), [{ level: 'warn', message: 'not well' }])
 })
 
-inBothModes('the body of a failure is stored masked', async (t, build) => {
+inBothProducts('the body of a failure is stored masked', async (t, build) => {
   const app = await build(declare, { debug: false, profiler: 'errors' })
   await app.inject({ method: 'POST', url: '/body', payload: { name: 'x', password: 'hunter2' } })
   t.match((await stored(app))[0]?.collectors.request, { body: { name: 'x', password: '******' } })
 })
 
-inBothModes('client errors are stored only if that is configured, and if the matcher selects them', async (t, build, mode) => {
+inBothProducts('client errors are stored only if that is configured, and if the matcher selects them', async (t, build, product) => {
   const hasReference = async (app: FastifyInstance, url: string): Promise<boolean> => (await app.inject({ url, headers: html })).body.includes('Reference')
   const numberOf = async (app: FastifyInstance): Promise<number> => (await stored(app)).length
   const server = await build(declare, { debug: false, profiler: 'errors' })
   t.same([await hasReference(server, '/nowhere'), await numberOf(server)], [false, 0])
   const all = await build(declare, { debug: false, profiler: { production: true, onlyExceptions: true } })
-  t.same([await hasReference(all, '/nowhere'), await numberOf(all)], [mode === 'full', 1])
+  t.same([await hasReference(all, '/nowhere'), await numberOf(all)], [product === 'service', 1])
   const some = await build(
     declare, { debug: false, profiler: { production: true, onlyExceptions: true, matcher: (request) => request.routeOptions.url !== undefined } }
   )
   t.same([await hasReference(some, '/nowhere'), await numberOf(some)], [false, 0])
-  t.same([await hasReference(some, '/boom/1'), await numberOf(some)], [mode === 'full', 1])
+  t.same([await hasReference(some, '/boom/1'), await numberOf(some)], [product === 'service', 1])
 })
 
-inBothModes('the profile of a request that the matcher selects is complete', async (t, build, mode) => {
+inBothProducts('the profile of a request that the matcher selects is complete', async (t, build, product) => {
   const app = await build(declare, { debug: false, profiler: { production: true, errors: true, matcher: (request) => request.headers['x-profile'] === '1' } })
   const asked = await app.inject({ url: '/ok', headers: { 'x-profile': '1' } })
   t.same(asked.json(), { ok: true })
@@ -138,14 +138,14 @@ inBothModes('the profile of a request that the matcher selects is complete', asy
   t.same(others, [])
   t.equal(failed?.status, 500)
   t.equal(demanded?.status, 200)
-  if (mode === 'full') {
+  if (product === 'service') {
     t.match(demanded?.events.map(({ stage, listener }) => `${stage} ${listener}`), ['kernel.request debug-handlers', 'kernel.request content-security-policy'])
   }
   t.match(demanded?.logs.filter(({ channel }) => channel === 'app'), [{ message: 'all is well' }])
   t.match(demanded?.collectors, { request: { method: 'GET' }, response: { status: 200 }, performance: { handler: Number } })
 })
 
-inBothModes('a request that is not selected adds nothing to the previous profile of its connection', async (t, build) => {
+inBothProducts('a request that is not selected adds nothing to the previous profile of its connection', async (t, build) => {
   const app = await build((app) => {
     app.post('/say/:name', async (request) => {
       const { name } = request.params as { name: string }
@@ -178,7 +178,7 @@ inBothModes('a request that is not selected adds nothing to the previous profile
   ])
 })
 
-inBothModes('with profiles of errors only, lines of a logger of the application are in no profile', async (t, build) => {
+inBothProducts('with profiles of errors only, lines of a logger of the application are in no profile', async (t, build) => {
   let child: FastifyBaseLogger | undefined
   const app = await build((app) => {
     child = app.log.child({ part: 'worker' })
@@ -193,15 +193,15 @@ inBothModes('with profiles of errors only, lines of a logger of the application 
   t.same((await stored(app)).map(({ logs }) => logs.some(({ message }) => message === 'from a worker')), [false, false])
 })
 
-inBothModes('a share of all requests is recorded from their beginning', async (t, build, mode) => {
+inBothProducts('a share of all requests is recorded from their beginning', async (t, build, product) => {
   const app = await build(declare, { debug: false, profiler: { production: true, sampling: 0.5 } })
   const lots = [0.2, 0.7, 0.4, 0.9]
   t.intercept(Math, 'random', { value: () => lots.shift() ?? 0 })
   for (let i = 0; i < 4; i++) await app.inject(`/ok?${i}`)
-  t.same((await stored(app)).map(({ url, events }) => [url.slice(-1), events.length > 30]), [['2', mode === 'full'], ['0', mode === 'full']])
+  t.same((await stored(app)).map(({ url, events }) => [url.slice(-1), events.length > 30]), [['2', product === 'service'], ['0', product === 'service']])
 })
 
-inBothModes('requests that are not stored add nothing to other profiles', async (t, build) => {
+inBothProducts('requests that are not stored add nothing to other profiles', async (t, build) => {
   const app = await build(declare, { debug: false, profiler: 'errors' })
   await Promise.all(Array.from({ length: 50 }, async (_, i) => await app.inject(i % 2 ? `/boom/${i}` : `/ok?${i}`)))
   const profiles = await stored(app)

@@ -11,7 +11,7 @@ import { pluginOf } from '../support/products.js'
 import type { HindsightOptions, Profile } from '../../src/index.js'
 import type { RequestHindsight } from '../../src/begin.js'
 import { SECRET } from '../support/app.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -42,9 +42,9 @@ interface Kept {
 }
 
 /** An application whose requests start work that outlives them. */
-async function open (t: Test, lifecycle: 'observe' | 'full', options: HindsightOptions, server: FastifyServerOptions = {}): Promise<Kept> {
+async function open (t: Test, product: 'package' | 'service', options: HindsightOptions, server: FastifyServerOptions = {}): Promise<Kept> {
   const app = Fastify({ pluginTimeout: 60_000, ...server }) as unknown as FastifyInstance
-  await app.register(pluginOf(lifecycle), { ...(lifecycle === 'full' && { session: { secret: SECRET } }), ...options })
+  await app.register(pluginOf(product), { ...(product === 'service' && { session: { secret: SECRET } }), ...options })
   const kept: Kept = { app, requests: [], captures: [], injectors: [], timers: [] }
   app.post('/', async (request) => {
     kept.requests.push(new WeakRef(request))
@@ -79,8 +79,8 @@ async function collected (requests: ReadonlyArray<WeakRef<FastifyRequest>>): Pro
   return requests.map((ref) => ref.deref() === undefined)
 }
 
-inBothModes('what injects when the request that started it is collected has the access of its client', async (t, _build, lifecycle) => {
-  const { app, requests, injectors } = await open(t, lifecycle, { debug: true, profiler: { storage } })
+inBothProducts('what injects when the request that started it is collected has the access of its client', async (t, _build, product) => {
+  const { app, requests, injectors } = await open(t, product, { debug: true, profiler: { storage } })
   for (const remoteAddress of ['127.0.0.1', '203.0.113.9']) {
     await app.inject({ method: 'POST', url: '/', payload: {}, remoteAddress })
   }
@@ -90,17 +90,17 @@ inBothModes('what injects when the request that started it is collected has the 
 })
 
 for (const [name, options] of Object.entries(RECORDINGS)) {
-  inBothModes(`${name}: a timer, logger or socket that was made in a request does not keep it`, async (t, _build, lifecycle) => {
+  inBothProducts(`${name}: a timer, logger or socket that was made in a request does not keep it`, async (t, _build, product) => {
     for (const logger of [false, SILENT]) {
-      const { app, requests } = await open(t, lifecycle, options, { logger })
+      const { app, requests } = await open(t, product, options, { logger })
       for (let i = 0; i < 3; i++) t.equal((await app.inject({ method: 'POST', url: '/', payload: { a: 1 } })).statusCode, 200)
       t.same(await collected(requests), [true, true, true], logger === false ? 'without a logger' : 'with pino')
     }
   })
 }
 
-inBothModes('errors that come when the request is collected are added to its profile', async (t, _build, lifecycle) => {
-  const { app, requests, captures } = await open(t, lifecycle, { debug: true, profiler: { storage } })
+inBothProducts('errors that come when the request is collected are added to its profile', async (t, _build, product) => {
+  const { app, requests, captures } = await open(t, product, { debug: true, profiler: { storage } })
   const { headers } = await app.inject({ method: 'POST', url: '/', payload: {} })
   t.same(await collected(requests), [true])
   const [capture] = captures

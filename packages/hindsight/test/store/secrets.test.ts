@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyRequest, InjectOptions } from 'fastify'
 import t from 'tap'
 import { createMask } from '../../src/mask/mask.js'
 import { build, listen, newest, profileOf, rawText as raw } from '../support/app.js'
-import { inBothModes, type TestedMode } from '../support/products.js'
+import { inBothProducts, type TestedProduct } from '../support/products.js'
 import type { ServiceOptions } from '../../../../lib/options.js'
 
 // Drawn afresh: the excerpts of a profile show this very source.
@@ -127,10 +127,10 @@ const ofService: ServiceOptions = {
   acceptLanguage: true,
   enabledLocales: ['en', 'fr']
 }
-const optionsOf = (mode: TestedMode): ServiceOptions => mode === 'full' ? ofService : options
+const optionsOf = (product: TestedProduct): ServiceOptions => product === 'service' ? ofService : options
 
-inBothModes('no secret of a request is stored', async (t, build, mode) => {
-  const app = await build(routes, optionsOf(mode))
+inBothProducts('no secret of a request is stored', async (t, build, product) => {
+  const app = await build(routes, optionsOf(product))
   for (const [name, make] of brought) {
     const secret = marker()
     const request = { url: '/echo', ...make(secret) }
@@ -141,8 +141,8 @@ inBothModes('no secret of a request is stored', async (t, build, mode) => {
   }
 })
 
-inBothModes('no secret that a handler uses is stored', async (t, build, mode) => {
-  const app = await build(routes, optionsOf(mode))
+inBothProducts('no secret that a handler uses is stored', async (t, build, product) => {
+  const app = await build(routes, optionsOf(product))
   for (const [i, [name]] of done.entries()) {
     const secret = secrets[i] as string
     const stored = JSON.stringify(await profileOf(app, await app.inject(`/do/${i}`)))
@@ -176,7 +176,7 @@ t.test('no secret of the options is stored', async (t) => {
   t.notOk(text.includes(secret), where(text, secret))
 })
 
-inBothModes('names that the application configures are masked at every place', async (t, build) => {
+inBothProducts('names that the application configures are masked at every place', async (t, build) => {
   const app = await build(routes, { mask: ['iban'] })
   const secret = marker()
   const stored = JSON.stringify(await profileOf(
@@ -185,8 +185,8 @@ inBothModes('names that the application configures are masked at every place', a
   t.notOk(stored.includes(secret), where(stored, secret))
 })
 
-inBothModes('values that are not secret are stored', async (t, build, mode) => {
-  const app = await build(routes, optionsOf(mode))
+inBothProducts('values that are not secret are stored', async (t, build, product) => {
+  const app = await build(routes, optionsOf(product))
   const stored = JSON.stringify(
     await profileOf(app, await app.inject({ method: 'POST', url: '/echo?kept=query', headers: { 'x-kept': 'header' }, payload: { kept: 'body' } }))
   )

@@ -2,13 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyRequest } from 'fastify'
 import { testdir } from '../support/folder.js'
-import { inBothModes } from '../support/products.js'
+import { inBothProducts } from '../support/products.js'
 
 const MARKER = 'Xq7ZsecretZq7X'
 
 // What is a path parameter of a secret name is hidden wherever it stands: on the other path each place is on its own.
 for (const [name, path] of [['a secret in the path', `/pay/${MARKER}`], ['nothing in the path', '/buy']] as const) {
-  inBothModes(`${name}: the files of the store contain no secret, even in deleted pages`, async (t, build) => {
+  inBothProducts(`${name}: the files of the store contain no secret, even in deleted pages`, async (t, build) => {
     const dataDir = testdir(t)
     const app = await build((app) => {
       const handler = async (request: FastifyRequest) => {

@@ -11,7 +11,7 @@ import { COMMANDS, execute } from '../../../src/cli/run.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { testdir } from '../../support/folder.js'
 import { newest } from '../../support/app.js'
-import type { TestedMode } from '../../support/products.js'
+import type { TestedProduct } from '../../support/products.js'
 import { snippetsOf } from '../../support/snippets.js'
 import { endLimits } from '../../support/timers.js'
 
@@ -43,15 +43,15 @@ function file (t: Test, name: string, content: string): string {
   return path
 }
 
-const IMPORTS: Record<TestedMode, string> = {
-  observe: "import product from 'fastify-hindsight'",
-  full: `import { service as product } from '${pathToFileURL(join(ROOT, 'app/service.ts')).href}'`
+const IMPORTS: Record<TestedProduct, string> = {
+  package: "import product from 'fastify-hindsight'",
+  service: `import { service as product } from '${pathToFileURL(join(ROOT, 'app/service.ts')).href}'`
 }
 
 /** An application of every kind of plugin, hook and route, with one of the products. */
-const application = (mode: TestedMode, options: string): string => `
+const application = (product: TestedProduct, options: string): string => `
 import fp from 'fastify-plugin'
-${IMPORTS[mode]}
+${IMPORTS[product]}
 export default fp(async function application (app) {
   await app.register(product, ${options})
   app.addHook('onRequest', async function first () {})
@@ -112,13 +112,13 @@ const nameOf = (text: string): string => text.replace(/ \(.*$/, '')
 
 const OF_ROUTES = ['read', 'ofRoute', 'ofRouteToo', 'told', 'last']
 
-for (const [mode, environment, options] of [
-  ['observe', 'debug', '{ debug: true, profiler: { storage: "memory" } }'],
-  ['full', 'debug', '{ debug: true, profiler: { storage: "memory" }, cors: [{ origin: true }] }'],
-  ['full', 'production', '{ debug: false, profiler: { storage: "memory", production: true } }']
+for (const [product, environment, options] of [
+  ['package', 'debug', '{ debug: true, profiler: { storage: "memory" } }'],
+  ['service', 'debug', '{ debug: true, profiler: { storage: "memory" }, cors: [{ origin: true }] }'],
+  ['service', 'production', '{ debug: false, profiler: { storage: "memory", production: true } }']
 ] as const) {
-  t.test(`the printed order is the order of execution, in ${environment} mode (${mode})`, async (t) => {
-    const { app, order } = await loaded(file(t, 'app.js', application(mode, options)))
+  t.test(`the printed order is the order of execution, in ${environment} mode (${product})`, async (t) => {
+    const { app, order } = await loaded(file(t, 'app.js', application(product, options)))
     t.teardown(() => app.close())
     const routes = routesOf(order.lines())
     t.same(routes.map(({ name }) => name), ['GET /', 'GET /admin/users/:id', 'POST /admin/deep'])
@@ -132,17 +132,17 @@ for (const [mode, environment, options] of [
       const expected = ran.map(({ stage, listener }) => stage.startsWith('kernel.') ? `${stage} ${listener}` : listener)
       const skipped = profile.events.filter(({ outcome }) => outcome === 'skipped').map(({ stage, listener }) => `${stage} ${listener}`)
       t.same(steps.map(({ text }) => nameOf(text)).filter((text) => !skipped.includes(text)), expected, url)
-      t.ok(steps.length > (mode === 'full' ? 15 : 5))
+      t.ok(steps.length > (product === 'service' ? 15 : 5))
     }
     const here = relative(process.cwd(), join(t.testdirName, 'app.js'))
     const [home = '', user = ''] = order.lines().join('\n').split('\n\n')
     t.match(home, new RegExp(
-      `^GET /\n {2}onRequest\n${mode === 'full' ? ' {4}kernel\\.request [^]*\n' : ''} {4}first \\(${here}\\)\n` +
+      `^GET /\n {2}onRequest\n${product === 'service' ? ' {4}kernel\\.request [^]*\n' : ''} {4}first \\(${here}\\)\n` +
         ` {4}checkKey \\(auth, ${here}\\)\n {4}afterAuth \\(${here}\\)\n {2}preHandler\n`
     ))
     t.match(home, `    loadUser (${here})\n  handler\n    home (${here})\n  onSend\n`)
     t.match(home, `\n  onError\n    failed (${here})`)
-    if (mode === 'full') t.match(user, `  preHandler\n${environment === 'debug' ? '    kernel.controller router-data-collector' : '    kernel.controller'}`)
+    if (product === 'service') t.match(user, `  preHandler\n    kernel.controller${environment === 'debug' ? ' router-data-collector' : ''}`)
     t.match(user, `    shared (admin, ${here})\n    ofRouteToo (route, admin, ${here})\n  handler\n    user (admin, ${here})\n`)
     t.match(user, `\n    admin (${here})\n`)
     t.notMatch(home + user, /recordCpu|countOthers|keepAborted|keepProfile|\.js:\d/)

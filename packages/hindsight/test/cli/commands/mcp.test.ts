@@ -5,7 +5,7 @@ import { MemoryStorage } from '../../../src/store/memory.js'
 import { recordOf } from '../../../src/store/summary.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { failure, profile } from '../../parts/fixture.js'
 import { sample } from '../../parts/sample.js'
 
@@ -96,7 +96,7 @@ t.test('every tool has bounded answers, for any profile', async (t) => {
   t.match(await call('compare_profiles', store, { left: '000001', right: '000001' }), { text: 'No differences', data: { count: 0, differences: [] } })
 })
 
-inBothModes('a replay is verified, where the command permits it', async (t, build) => {
+inBothProducts('a replay is verified, where the command permits it', async (t, build) => {
   let isBroken = true
   const app = await build((app) => {
     app.post('/orders', async () => {

@@ -7,7 +7,7 @@ import { execute } from '../../../src/cli/run.js'
 import { requestLines, sentenceLines } from '../../../src/cli/terminal.js'
 import type { WaitingView } from '../../../src/routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const REQUEST = { token: '000001', time: '2026-01-02T03:04:05.678Z', method: 'GET', url: 'http://h/', duration: 1 }
 
@@ -25,7 +25,7 @@ async function runAt (columns: number | undefined, ...args: string[]): Promise<{
   return { code, out: await texts[0] ?? '', err: await texts[1] ?? '' }
 }
 
-inBothModes('waiting lists what has not ended, with an exit code for scripts', async (t, build) => {
+inBothProducts('waiting lists what has not ended, with an exit code for scripts', async (t, build) => {
   const app = await build((app) => {
     app.get('/hang', async () => {
       await new Promise(() => {}) // the line

@@ -10,7 +10,7 @@ import { recordOf } from '../../../src/store/summary.js'
 import { build, TOKEN, users } from '../../../../../test/lib/security/support.js'
 import { testdir } from '../../support/folder.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const OPTIONS: ServiceOptions = {
@@ -128,7 +128,7 @@ t.test('the profile of a request that Hindsight refused has the reason in one se
   ])
 })
 
-inBothModes('the profile of a request that Fastify or the application refused has the reason in one sentence', async (t, build) => {
+inBothProducts('the profile of a request that Fastify or the application refused has the reason in one sentence', async (t, build) => {
   const app = await build((app) => {
     app.post('/small', { bodyLimit: 10 }, async () => 'x')
     app.post('/any', async () => 'x')

@@ -9,15 +9,15 @@ import {
 import { markup } from '../support.js'
 import { profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 t.test('the version is that of this package', async t => {
   t.match(ownVersion(), /^\d+\.\d+\.\d+/)
 })
 
-inBothModes('a profile has versions and an id of the configuration', async (t, build, mode) => {
+inBothProducts('a profile has versions and an id of the configuration', async (t, build, product) => {
   const secret = 's3cret-of-the-session-0123456789'
-  const options = mode === 'full' ? { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] } : { mask: [/local/, secret] }
+  const options = product === 'service' ? { session: { secret, cookieName: 'mine' }, trustedHosts: [/local/] } : { mask: [/local/, secret] }
   const app = await build(app => app.get('/', () => 'x'), options)
   const profile = await profileOf(app, await app.inject('/'))
   const config = profile.collectors.config as Record<string, string>
@@ -29,7 +29,7 @@ inBothModes('a profile has versions and an id of the configuration', async (t, b
   const shown = markup(configPanel, profile)
   t.match(shown, new RegExp(`fastify.*${app.version}`))
   t.notMatch(JSON.stringify(profile) + shown, /s3cret/)
-  const other = await build(app => app.get('/', () => 'x'), mode === 'full' ? { ...options, defaultLocale: 'fr' } : { mask: [/other/] })
+  const other = await build(app => app.get('/', () => 'x'), product === 'service' ? { ...options, defaultLocale: 'fr' } : { mask: [/other/] })
   t.not(((await profileOf(other, await other.inject('/'))).collectors.config as Record<string, string>).id, config.id)
   const twin = await build(app => app.get('/', () => 'x'), options)
   t.equal(((await profileOf(twin, await twin.inject('/'))).collectors.config as Record<string, string>).id, config.id)
@@ -94,7 +94,7 @@ t.test('the installed versions of direct dependencies are listed', async (t) => 
   for (const name of ['broken', 'list', 'nothing']) t.same(dependenciesOf(join(folder, name)), [], name)
 })
 
-inBothModes('the applications of a process have the versions that it has loaded, read once', async (t, build) => {
+inBothProducts('the applications of a process have the versions that it has loaded, read once', async (t, build) => {
   const root = process.cwd()
   const manifest = 'node_modules/one/package.json'
   const folder = testdir(t, {
@@ -113,7 +113,7 @@ inBothModes('the applications of a process have the versions that it has loaded,
   t.match(await dependencies(), /(?:^| )pino@\d/)
 })
 
-inBothModes('requests are profiled where files may not be looked up', async (t, build) => {
+inBothProducts('requests are profiled where files may not be looked up', async (t, build) => {
   const { existsSync } = fs
   const root = process.cwd()
   const restore = (): void => {

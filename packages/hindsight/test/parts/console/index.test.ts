@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { setImmediate as turn } from 'node:timers/promises'
 import t from 'tap'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { profileOf } from '../../support/app.js'
 
 const isPublished = Number.parseInt(process.versions.node, 10) >= 22
@@ -12,7 +12,7 @@ function write (method: 'log' | 'info' | 'debug' | 'warn' | 'error', ...values: 
   else channel(`console.${method}`).publish(values)
 }
 
-inBothModes('lines of the console are in the log of their request, with their line', async (t, build) => {
+inBothProducts('lines of the console are in the log of their request, with their line', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       write('log', 'found %d', 3, { password: 'hunter2', id: 7 })
@@ -35,7 +35,7 @@ inBothModes('lines of the console are in the log of their request, with their li
   t.equal(body.includes('Node.js 22 or later'), !isPublished)
 })
 
-inBothModes('a warning of the process, which Node.js prints, is one line', async (t, build) => {
+inBothProducts('a warning of the process, which Node.js prints, is one line', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       process.emitWarning('old', 'DeprecationWarning')

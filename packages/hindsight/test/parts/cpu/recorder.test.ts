@@ -9,7 +9,7 @@ import { callTreeOf, cpuProfileOf, readCpuRecord, type CpuRecord } from '../../.
 import { aggregate, current, functionOf } from '../../../src/parts/cpu/recorder.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { limitsAt, NEVER } from '../../support/timers.js'
 import { HOSTILE } from '../hostile.js'
 
@@ -59,7 +59,7 @@ function recording (names: ReadonlyArray<readonly [name: string, parent: number]
   return { nodes, samples, timeDeltas: samples.map(() => 1000), startTime: 0, endTime: (samples.length + 1) * 1000 }
 }
 
-inBothModes('a busy function is among the heaviest, with its place, also in the exported file', async (t, build) => {
+inBothProducts('a busy function is among the heaviest, with its place, also in the exported file', async (t, build) => {
   const app = await build(declare)
   for (const [url, headers] of [['/busy', ASKED], ['/busy?_cpu=1', { 'sec-fetch-site': 'none' }], ['/busy', ASKED]] as const) {
     const profile = await profileOf(app, await app.inject({ url, headers }))
@@ -90,7 +90,7 @@ inBothModes('a busy function is among the heaviest, with its place, also in the 
   t.equal(current, undefined)
 })
 
-inBothModes('requests without the flag or without access are not recorded', async (t, build) => {
+inBothProducts('requests without the flag or without access are not recorded', async (t, build) => {
   const app = await build(declare)
   for (const [name, headers, url] of [
     ['without the header', {}, '/quick'],
@@ -113,7 +113,7 @@ inBothModes('requests without the flag or without access are not recorded', asyn
   t.equal((await app.hindsight.profiler.find(summary?.token ?? ''))?.collectors.cpu, undefined, 'a client without access')
 })
 
-inBothModes('without Sec-Fetch-Site, no page of another origin starts a recording', async (t, build) => {
+inBothProducts('without Sec-Fetch-Site, no page of another origin starts a recording', async (t, build) => {
   const app = await build((app) => { app.get('/quick', async () => 'done') })
   const own = 'http://shop.test:3000'
   for (const [name, headers, query, expected] of [
@@ -133,7 +133,7 @@ inBothModes('without Sec-Fetch-Site, no page of another origin starts a recordin
   }
 })
 
-inBothModes('a request with the flag has a profile, even if it would have none otherwise', async (t, build) => {
+inBothProducts('a request with the flag has a profile, even if it would have none otherwise', async (t, build) => {
   const app = await build(declare, { profiler: { collect: false } })
   t.equal((await app.inject('/quick')).headers['x-debug-token'], undefined)
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))))
@@ -141,7 +141,7 @@ inBothModes('a request with the flag has a profile, even if it would have none o
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/nowhere', headers: ASKED }))))
 })
 
-inBothModes('one recording runs at a time: the second profile has a note, the first has all work', async (t, build) => {
+inBothProducts('one recording runs at a time: the second profile has a note, the first has all work', async (t, build) => {
   const waiting = deferred<string>()
   const begun = deferred<void>()
   const app = await build((app) => {
@@ -163,7 +163,7 @@ inBothModes('one recording runs at a time: the second profile has a note, the fi
   t.ok(recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))), 'the next one is recorded')
 })
 
-inBothModes('a recording ends after 30 seconds, and the next one may begin', async (t, build) => {
+inBothProducts('a recording ends after 30 seconds, and the next one may begin', async (t, build) => {
   const waiting = deferred<string>()
   const begun = deferred<void>()
   const moments = [begun.promise.then(() => spin(60)), NEVER]
@@ -192,7 +192,7 @@ inBothModes('a recording ends after 30 seconds, and the next one may begin', asy
   t.equal(moments.length, 0)
 })
 
-inBothModes('a recording ends with the connection', async (t, build) => {
+inBothProducts('a recording ends with the connection', async (t, build) => {
   const begun = deferred<void>()
   const app = await build((app) => {
     declare(app)
@@ -216,13 +216,13 @@ inBothModes('a recording ends with the connection', async (t, build) => {
   t.ok(recordOf(profile as Profile))
 })
 
-inBothModes('a hostile name is stored unchanged, and bounded', async (t, build) => {
+inBothProducts('a hostile name is stored unchanged, and bounded', async (t, build) => {
   const app = await build(declare)
   const record = recordOf(await profileOf(app, await app.inject({ url: '/hostile', headers: ASKED })))
   t.ok(record.functions.some(({ name }) => name.startsWith(HOSTILE.slice(0, HOSTILE.indexOf('\u0000')))), record.functions.map(({ name }) => name).join())
 })
 
-inBothModes('outside debug mode no CPU recorder exists', async (t, build) => {
+inBothProducts('outside debug mode no CPU recorder exists', async (t, build) => {
   const app = await build(declare, { debug: false, profiler: { production: true, storage: 'memory' } })
   t.equal((await app.inject({ url: '/quick', headers: ASKED })).body, 'done')
   const profile = await app.hindsight.profiler.find((await app.hindsight.profiler.latest())?.token ?? '')

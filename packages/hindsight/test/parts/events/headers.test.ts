@@ -4,21 +4,21 @@ import { Readable } from 'node:stream'
 import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import { pluginOf } from '../../support/products.js'
-import type { TestedMode as Mode } from '../../support/products.js'
+import type { TestedProduct as Mode } from '../../support/products.js'
 import { createMask } from '../../../src/mask/mask.js'
 import { shownHeaders } from '../../../src/parts/events/index.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { testdir } from '../../support/folder.js'
 import { listen, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const HERE = /events[\\/]headers\.test\.ts:\d+$/
 
-async function application (t: Test, lifecycle: Mode, declare: (app: FastifyInstance) => unknown): Promise<FastifyInstance> {
+async function application (t: Test, product: Mode, declare: (app: FastifyInstance) => unknown): Promise<FastifyInstance> {
   const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
   t.teardown(() => app.close())
   app.addHook('onRequest', async (_request, reply) => { reply.header('x-before', '1') })
-  await app.register(pluginOf(lifecycle), { debug: true, profiler: { storage: 'memory' } })
+  await app.register(pluginOf(product), { debug: true, profiler: { storage: 'memory' } })
   await declare(app)
   return app
 }
@@ -30,8 +30,8 @@ const changesOf = ({ collectors }: Profile): ProfiledChange[] => (collectors.hea
 const brief = (profile: Profile, by: string): Array<[name: string, from: string | null, to: string | null]> =>
   changesOf(profile).filter((change) => change.by === by && !/^content-(?:type|length)$/.test(change.name)).map(({ name, from, to }) => [name, from, to])
 
-inBothModes('header changes of a handler are found in every form, with the place of its route', async (t, _build, mode) => {
-  const app = await application(t, mode, (app) => {
+inBothProducts('header changes of a handler are found in every form, with the place of its route', async (t, _build, product) => {
+  const app = await application(t, product, (app) => {
     app.get('/reply', async (_request, reply) => {
       reply.header('X-One', '1').headers({ 'x-two': 2, constructor: 'x' }).removeHeader('x-one').removeHeader('x-before')
       return { a: 1 }
@@ -76,8 +76,8 @@ inBothModes('header changes of a handler are found in every form, with the place
     'a header of a hijacked reply is not sent')
 })
 
-inBothModes('code outside of hooks is attributed in its order', async (t, _build, mode) => {
-  const app = await application(t, mode, (app) => {
+inBothProducts('code outside of hooks is attributed in its order', async (t, _build, product) => {
+  const app = await application(t, product, (app) => {
     app.addHook('preHandler', async function early (_request, reply) { reply.header('x-hook', '1') })
     app.get('/', {
       preValidation: async (_request, reply) => { reply.header('x-route', '1') },
@@ -111,8 +111,8 @@ inBothModes('code outside of hooks is attributed in its order', async (t, _build
   t.match(changesOf(failed).find(({ name, to }) => name === 'content-type' && to === 'text/html; charset=utf-8'), { by: 'diagnostic page' })
 })
 
-inBothModes('changes by a not-found handler of the application', async (t, _build, mode) => {
-  const app = await application(t, mode, async (app) => {
+inBothProducts('changes by a not-found handler of the application', async (t, _build, product) => {
+  const app = await application(t, product, async (app) => {
     await app.register(async (scope) => {
       scope.addHook('preHandler', async (_request, reply) => { reply.header('x-hook', '1') })
       scope.setNotFoundHandler((_request, reply) => reply.header('x-missing', '1').code(404).send('nothing here'))
@@ -127,7 +127,7 @@ inBothModes('changes by a not-found handler of the application', async (t, _buil
   t.same(brief(standard, 'not-found handler'), [], 'that of Fastify')
 })
 
-inBothModes('a hook of a package has its name and place', async (t, _build, mode) => {
+inBothProducts('a hook of a package has its name and place', async (t, _build, product) => {
   const folder = testdir(t, {
     node_modules: {
       'header-setter': {
@@ -137,7 +137,7 @@ inBothModes('a hook of a package has its name and place', async (t, _build, mode
     }
   })
   const headerSetter = createRequire(import.meta.url)(join(folder, 'node_modules/header-setter/index.cjs')) as FastifyPluginAsync
-  const app = await application(t, mode, async (app) => {
+  const app = await application(t, product, async (app) => {
     await app.register(headerSetter)
     app.get('/', async () => 'x')
   })
@@ -148,8 +148,8 @@ inBothModes('a hook of a package has its name and place', async (t, _build, mode
   )
 })
 
-inBothModes('headers are recorded over the network', async (t, _build, mode) => {
-  const app = await application(t, mode, (app) => { app.get('/', async (_request, reply) => reply.header('x-own', '1').send({ a: 1 })) })
+inBothProducts('headers are recorded over the network', async (t, _build, product) => {
+  const app = await application(t, product, (app) => { app.get('/', async (_request, reply) => reply.header('x-own', '1').send({ a: 1 })) })
   const token = (await fetch(`http://127.0.0.1:${await listen(app)}/`)).headers.get('x-debug-token') ?? ''
   const changes = changesOf(await profileOf(app, { headers: { 'x-debug-token': token } }))
   t.match(changes.find(({ name }) => name === 'x-own'), { by: 'handler', source: HERE, to: '1' })

@@ -2,7 +2,7 @@ import t from 'tap'
 import type { ListenerEvent } from '../../../src/lifecycle/events.js'
 import { events as eventsPanel, headerHistory } from '../../../src/parts/events/index.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { profile } from '../fixture.js'
 import { sample } from '../sample.js'
 import { shown, texts } from '../support.js'
@@ -75,7 +75,7 @@ t.test('the panel has the history of each header', async t => {
   }
 })
 
-inBothModes('a real response has the history of its headers', async (t, build, mode) => {
+inBothProducts('a real response has the history of its headers', async (t, build, product) => {
   const app = await build(async (app) => {
     app.get('/', async (_request, reply) => reply.header('x-frame-options', 'SAMEORIGIN').header('x-own', '1').type('text/plain').send('x'))
     app.get(
@@ -101,7 +101,7 @@ inBothModes('a real response has the history of its headers', async (t, build, m
     'x-own': [here('set by handler', '1')],
     'x-frame-options': [here('set by handler', 'SAMEORIGIN')],
     'content-type': [here('set by handler', 'text/plain')],
-    ...(mode === 'full' && { 'x-content-type-options': ['set by content-type: nosniff'] })
+    ...(product === 'service' && { 'x-content-type-options': ['set by content-type: nosniff'] })
   })
   t.match(await historyOf('/hooks'), {
     'x-own': [here('set by route hooks', '1'), here('changed by handler', '2')],

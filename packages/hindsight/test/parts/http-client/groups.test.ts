@@ -8,7 +8,7 @@ import { callGroups, identifierPositions, problemOf, sentenceOf } from '../../..
 import { httpClient } from '../../../src/parts/http-client/index.js'
 import type { Data } from '../../../src/parts/read.js'
 import type { Profile } from '../../../src/store/profile.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { profileOf } from '../../support/app.js'
 
 const call = (path: string, start: number, duration: number | null = 4, source = '/app/src/cart.js:20:7') =>
@@ -71,7 +71,7 @@ const address = `http://127.0.0.1:${(stock.address() as AddressInfo).port}`
 /** The line of the first call below. */
 const LINE = readFileSync(import.meta.filename, 'utf8').split('\n').findIndex((line) => /^ +for .const path/.test(line)) + 1
 
-inBothModes('a call has its line, and the profile of a called server of this machine', async (t, build) => {
+inBothProducts('a call has its line, and the profile of a called server of this machine', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       for (const path of ['/local', '/remote', '/script']) await (await fetch(address + path)).text()
@@ -91,7 +91,7 @@ inBothModes('a call has its line, and the profile of a called server of this mac
   t.match(body, /from <(?:a|code)[^]*groups\.test\.ts:/)
 })
 
-inBothModes('calls of a loop with names in their paths are one group', async (t, build) => {
+inBothProducts('calls of a loop with names in their paths are one group', async (t, build) => {
   const app = await build((app) => {
     const load = async (path: string) => await (await fetch(address + path)).text()
     app.get('/loop', async () => {
@@ -115,7 +115,7 @@ inBothModes('calls of a loop with names in their paths are one group', async (t,
   }
 })
 
-inBothModes('equal calls are a problem of the request', async (t, build) => {
+inBothProducts('equal calls are a problem of the request', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       for (let i = 0; i < 5; i++) await (await fetch(`${address}/items/7`)).text()
@@ -132,7 +132,7 @@ inBothModes('equal calls are a problem of the request', async (t, build) => {
   t.match(httpClient.markdown?.(data, stored), [{ title: 'Outgoing calls', text: /5 × GET/ }])
 })
 
-inBothModes('the overview groups calls that are no problem, and links failed ones', async (t, build) => {
+inBothProducts('the overview groups calls that are no problem, and links failed ones', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       await Promise.all(['/items/1', '/items/2', '/items/3'].map(async (path) => await fetch(address + path)))

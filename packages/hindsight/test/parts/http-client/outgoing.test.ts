@@ -7,7 +7,7 @@ import { Agent, fetch as undiciFetch, request as undiciRequest } from 'undici'
 import type { ProfilerSettings } from '../../../src/options.js'
 import { profileAddress } from '../../../src/parts/http-client/outgoing.js'
 import { build, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const server = http.createServer((request, response) => {
   response.setHeader('set-cookie', 'sid=s3cret-answer')
@@ -82,7 +82,7 @@ for (const [name, send] of ways) {
   })
 }
 
-inBothModes('calls are attributed to the request that made them, also concurrent calls', async (t, build) => {
+inBothProducts('calls are attributed to the request that made them, also concurrent calls', async (t, build) => {
   const app = await build(app => {
     app.get('/:name', async request => {
       const { name } = request.params as { name: string }
@@ -99,7 +99,7 @@ inBothModes('calls are attributed to the request that made them, also concurrent
   }
 })
 
-inBothModes('100 calls are kept and all are counted; a pending call is marked', async (t, build) => {
+inBothProducts('100 calls are kept and all are counted; a pending call is marked', async (t, build) => {
   const app = await build(app => {
     app.get('/many', async () => {
       for (let i = 0; i < 11; i++) await Promise.all(Array.from({ length: 10 }, () => get(`${base}/`)))
@@ -144,7 +144,7 @@ for (const [name, profiler, headers] of production) {
   })
 }
 
-inBothModes('requests are sent as without Hindsight, whether or not they are recorded', async (t, build) => {
+inBothProducts('requests are sent as without Hindsight, whether or not they are recorded', async (t, build) => {
   const app = await build(app => {
     app.get('/', async () => await new Promise(resolve => {
       const sent = http.get(base, answer => answer.resume().on('end', () => resolve(sent.getHeaders())))
@@ -158,7 +158,7 @@ inBothModes('requests are sent as without Hindsight, whether or not they are rec
   t.equal(((await app.hindsight.profiler.find(profiles[0]!.token))?.collectors['http-client'] as Collected).count, 1)
 })
 
-inBothModes('all applications share one subscription, which ends with the last one', async (t, build) => {
+inBothProducts('all applications share one subscription, which ends with the last one', async (t, build) => {
   const channels = ['undici:request:create', 'http.client.request.start']
   const watched = () => channels.map(channel => hasSubscribers(channel))
   const production = await build(undefined, { debug: false })
@@ -177,7 +177,7 @@ inBothModes('all applications share one subscription, which ends with the last o
   t.equal(told, 0)
 })
 
-inBothModes('headers with the names of inherited properties are recorded', async (t, build) => {
+inBothProducts('headers with the names of inherited properties are recorded', async (t, build) => {
   const app = await build(app => app.get('/', async () => {
     await undiciFetch(base, { headers: { constructor: 'a', tostring: 'b' } })
     return 'x'
@@ -186,7 +186,7 @@ inBothModes('headers with the names of inherited properties are recorded', async
   t.match(calls[0]?.requestHeaders, { constructor: 'a', tostring: 'b' })
 })
 
-inBothModes('the error of a failed call is unchanged', async (t, build) => {
+inBothProducts('the error of a failed call is unchanged', async (t, build) => {
   const app = await build(app => app.get('/', async () => await get(nowhere)))
   t.equal((await app.inject('/')).statusCode, 500)
 })
@@ -200,7 +200,7 @@ const upload = (url: string): Promise<number | undefined> => new Promise((resolv
   setTimeout(() => sent.end('end'), 100)
 })
 
-inBothModes('node:http: a call begins with its request, and has a response that comes before the end of its body', async (t, buildMode) => {
+inBothProducts('node:http: a call begins with its request, and has a response that comes before the end of its body', async (t, buildMode) => {
   const early = http.createServer((_request, response) => { response.statusCode = 413; response.end('too large') })
   await new Promise<void>(resolve => early.listen(0, '127.0.0.1', resolve))
   t.teardown(() => early.close())
@@ -217,7 +217,7 @@ inBothModes('node:http: a call begins with its request, and has a response that 
   t.equal(answered.length, 1)
 })
 
-inBothModes('the URL is that of the target, also through a proxy', async (t, build) => {
+inBothProducts('the URL is that of the target, also through a proxy', async (t, build) => {
   const proxy = http.createServer((_request, response) => response.end()).on('connect', (_request, socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'))
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
   t.teardown(() => proxy.close())
@@ -234,7 +234,7 @@ inBothModes('the URL is that of the target, also through a proxy', async (t, bui
   t.same(calls.map(({ url }) => url), ['http://api.example/x?token=******', 'api.example:443', `http://127.0.0.1:${port}/*`])
 })
 
-inBothModes('bodies of calls that are JSON or text are recorded with the option, masked', async (t, build) => {
+inBothProducts('bodies of calls that are JSON or text are recorded with the option, masked', async (t, build) => {
   const server = http.createServer((request, response) => {
     request.resume().on('end', () => {
       if (request.url === '/image') return response.setHeader('content-type', 'image/png').end('s3cret-image')

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const ANSWERS: Record<string, [status: number, headers: Record<string, string>, body: string]> = {
   '/page': [200, { 'content-type': 'text/html; charset=utf-8' }, '<!DOCTYPE html><p>Maintenance'],
@@ -21,7 +21,7 @@ await once(upstream, 'listening')
 t.teardown(() => upstream.close())
 const address = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`
 
-inBothModes('the call whose response is not JSON is named', async (t, build) => {
+inBothProducts('the call whose response is not JSON is named', async (t, build) => {
   const app = await build((app) => {
     app.addHook('onError', async () => { await (await fetch(`${address}/good?report`)).text() })
     app.get('/json/:name', async (request) => {

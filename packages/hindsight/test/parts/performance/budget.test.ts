@@ -4,7 +4,7 @@ import { budgetSentence, shareTime, type TimeBudget, type Work } from '../../../
 import { recordingOf } from '../../../src/lifecycle/state.js'
 import { unfinishedProfile } from '../../../src/parts/collect.js'
 import { recordQuery } from '../../../src/queries/observe.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { listen, profileOf } from '../../support/app.js'
 
 const QUERIES = { one: 'query', many: 'queries' }
@@ -56,7 +56,7 @@ t.test('the sentence has what takes a share of the time', async t => {
     '100 ms: 50 ms of JavaScript (other requests included), 50 ms sending or streaming the response.')
 })
 
-inBothModes('the budget of a request is in its profile and on its diagnostic page', async (t, build) => {
+inBothProducts('the budget of a request is in its profile and on its diagnostic page', async (t, build) => {
   const app = await build(async (app) => {
     app.get('/', async () => {
       const end = recordQuery({ system: 'postgresql', statement: 'select 1', parameters: [] })
@@ -78,7 +78,7 @@ inBothModes('the budget of a request is in its profile and on its diagnostic pag
   t.match(panel, /<p>[\d.,]+ ms: [\d.,]+ ms .*\.<\/p>/)
 })
 
-inBothModes('the time in which the diagnostic page is made is none of the request', async (t, build) => {
+inBothProducts('the time in which the diagnostic page is made is none of the request', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async (request, reply) => recordingOf(request).measureOwn(() => {
       const end = performance.now() + 150
@@ -89,7 +89,7 @@ inBothModes('the time in which the diagnostic page is made is none of the reques
   t.ok((await app.inject('/')).json<{ duration: number }>().duration < 150)
 })
 
-inBothModes('a clock that the application replaces does not change its times', async (t, build) => {
+inBothProducts('a clock that the application replaces does not change its times', async (t, build) => {
   const { now } = performance
   t.teardown(() => Object.assign(performance, { now }))
   const app = await build((app) => {
@@ -109,7 +109,7 @@ inBothModes('a clock that the application replaces does not change its times', a
   t.same([duration, handler, query?.duration, ...events.map((event) => event.duration)].filter((time) => Number(time) > 60_000), [])
 })
 
-inBothModes('requests for pages of the profiler are no other requests', async (t, build) => {
+inBothProducts('requests for pages of the profiler are no other requests', async (t, build) => {
   const app = await build((app) => { app.get('/', async () => await sleep(20, 'ok')) })
   const origin = `http://127.0.0.1:${await listen(app)}`
   const isShared = async (): Promise<unknown> => {
@@ -126,7 +126,7 @@ inBothModes('requests for pages of the profiler are no other requests', async (t
   await other
 })
 
-inBothModes('garbage collections are known of a request that does not wait for anything', async (t, build) => {
+inBothProducts('garbage collections are known of a request that does not wait for anything', async (t, build) => {
   const app = await build((app) => {
     app.get('/', () => Array.from({ length: 300_000 }, (_, i) => ({ i, text: `${i}`.repeat(3) })).length)
   })

@@ -12,7 +12,7 @@ import { timelineOf } from '../../../src/parts/read.js'
 import { profile } from '../fixture.js'
 import { profileOf, SECRET } from '../../support/app.js'
 import { texts } from '../support.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const event = (listener: string, start: number, duration: number, stage = 'kernel.request') =>
   ({ stage, listener, pass: 'main', outcome: 'ran', start, duration }) as never
@@ -47,7 +47,7 @@ t.test('the time of a handler is the same in the timeline and the toolbar', asyn
   t.equal(toolbarOf(sent, '', parts, null).data.handlerDuration, 7.5)
 })
 
-inBothModes('the time of a handler says that it has that of the hooks of its route', async (t, build) => {
+inBothProducts('the time of a handler says that it has that of the hooks of its route', async (t, build) => {
   const app = await build((app) => {
     app.get('/plain', async () => 'x')
     app.get('/guarded', { preHandler: async () => { await sleep(5) } }, async () => 'x')
@@ -59,7 +59,7 @@ inBothModes('the time of a handler says that it has that of the hooks of its rou
   t.equal(await nameOf('/guarded'), 'route hooks and handler GET /guarded')
 })
 
-inBothModes('the times of a request are in their order, and within its duration', async (t, build) => {
+inBothProducts('the times of a request are in their order, and within its duration', async (t, build) => {
   const app = await build(app => {
     app.get('/json', async () => ({ a: 1 }))
     app.get('/stream', (_request, reply) => reply.send(Readable.from(['a', 'b'])))
@@ -74,9 +74,9 @@ inBothModes('the times of a request are in their order, and within its duration'
   }
 })
 
-inBothModes('a handler that continues after its reply ends with the reply', async (t, _build, lifecycle) => {
+inBothProducts('a handler that continues after its reply ends with the reply', async (t, _build, product) => {
   const app = Fastify() as unknown as FastifyInstance
-  await app.register(pluginOf(lifecycle), { debug: true, profiler: { storage: 'memory' }, ...(lifecycle === 'full' && { session: { secret: SECRET } }) })
+  await app.register(pluginOf(product), { debug: true, profiler: { storage: 'memory' }, ...(product === 'service' && { session: { secret: SECRET } }) })
   app.get('/', async (_request, reply) => {
     reply.type('text/html').send('<html><body></body></html>').then(() => {}, () => {})
     await sleep(50)
@@ -92,7 +92,7 @@ inBothModes('a handler that continues after its reply ends with the reply', asyn
   t.equal((await app.inject(`/_wdt/${profile.token}.json`)).json().handlerDuration, handler)
 })
 
-inBothModes('the time of the page and of the toolbar is not that of the application', async (t, build, mode) => {
+inBothProducts('the time of the page and of the toolbar is not that of the application', async (t, build, product) => {
   const HOUR = 3_600_000
   let offset = 0
   const { now } = performance
@@ -116,9 +116,9 @@ inBothModes('the time of the page and of the toolbar is not that of the applicat
     const panel = JSDOM.fragment((await app.inject({ url: `/_profiler/${profile.token}?panel=timeline`, headers: { accept: 'text/html' } })).body)
     t.equal(texts(panel, '.row .name').includes('Hindsight'), isOurs, url)
     t.ok(texts(panel, '.scale text').every((text) => !text.startsWith('3,600')), 'the axis has the time of the application')
-    // In full mode the header is set before the toolbar is inserted.
+    // In the service the header is set before the toolbar is inserted.
     const timing = String(response.headers['server-timing'])
     t.ok(Number(/total;dur=([\d.]+)/.exec(timing)?.[1]) < HOUR, timing)
-    if (isOurs && (mode === 'observe' || url !== '/page')) t.match(timing, /hindsight;dur=\d{7}/)
+    if (isOurs && (product === 'package' || url !== '/page')) t.match(timing, /hindsight;dur=\d{7}/)
   }
 })

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { overview } from '../../../src/parts/overview/index.js'
 import { timeline } from '../../../src/parts/timeline/index.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { shown, texts } from '../support.js'
 
 const factsOf = (profile: Parameters<typeof shown>[1]): string =>
   texts(shown(overview, profile), '.facts-list dd, .lead').join(' ')
 
-inBothModes('the time of hooks in the options of a route is in the timeline, and may be the slowest part', async (t, build) => {
+inBothProducts('the time of hooks in the options of a route is in the timeline, and may be the slowest part', async (t, build) => {
   let begunAt = 0
   const app = await build((app) => {
     app.addHook('onRequest', async function begin () { begunAt = performance.now() })

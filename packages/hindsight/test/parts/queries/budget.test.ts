@@ -10,7 +10,7 @@ import { beginQuery, callAsync } from '../../../src/queries/query.js'
 import { hindsight } from '../../../src/hindsight.js'
 import { findLibrary } from '../../../src/store/sqlite/availability.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const { DatabaseSync } = createRequire(import.meta.url)(findLibrary() as string) as typeof import('@photostructure/sqlite')
 const json = { accept: 'application/json' }
@@ -30,7 +30,7 @@ function shop (t: Test) {
 const OVER = new RegExp('^GET /loop sent 14 queries, and its budget is 5\\. N\\+1: `select \\* from item where id = \\?` 13 times from ' +
   'packages/hindsight/test/parts/queries/budget\\.test\\.ts:\\d+ after the 13 rows of packages/hindsight/test/parts/queries/budget\\.test\\.ts:\\d+, ')
 
-inBothModes('a request over the budget of its route fails with the cause', async (t, build) => {
+inBothProducts('a request over the budget of its route fails with the cause', async (t, build) => {
   const { find, loop, all } = shop(t)
   const app = await build((app) => {
     const config = { hindsight: { maxQueries: 5 } }
@@ -62,7 +62,7 @@ inBothModes('a request over the budget of its route fails with the cause', async
   t.equal(head.statusCode, 500)
 })
 
-inBothModes('by option a request over its budget is only logged', async (t, build) => {
+inBothProducts('by option a request over its budget is only logged', async (t, build) => {
   const { loop } = shop(t)
   const lines: string[] = []
   const logger = { level: 'warn', stream: { write: (line: string) => { lines.push((JSON.parse(line) as { msg: string }).msg) } } }
@@ -74,7 +74,7 @@ inBothModes('by option a request over its budget is only logged', async (t, buil
   t.equal(lines.length, 1)
 })
 
-inBothModes('a budget also holds without profiles, and for routes of plugins', async (t, build) => {
+inBothProducts('a budget also holds without profiles, and for routes of plugins', async (t, build) => {
   const { loop } = shop(t)
   const app = await build((app) => app.register(async (app) => {
     app.get('/loop', { config: { hindsight: { maxQueries: 5 } } }, async () => loop())
@@ -82,7 +82,7 @@ inBothModes('a budget also holds without profiles, and for routes of plugins', a
   t.equal((await app.inject({ url: '/loop', headers: json })).statusCode, 500)
 })
 
-inBothModes('hooks and the error handler of the application', async (t, build) => {
+inBothProducts('hooks and the error handler of the application', async (t, build) => {
   const { loop } = shop(t)
   const sent: unknown[] = []
   const app = await build((app) => app.register(async (app) => {
@@ -123,12 +123,12 @@ t.test('in debug mode, routes without a budget have no hook', async (t) => {
   t.same(hooks, [0, 0, 1, 1], 'each with its HEAD route')
 })
 
-for (const lifecycle of ['observe', 'full'] as const) {
-  t.test(`a wrong budget stops the start (${lifecycle})`, async (t) => {
+for (const product of ['package', 'service'] as const) {
+  t.test(`a wrong budget stops the start (${product})`, async (t) => {
     const declare = async (settings: object): Promise<string> => {
       const app: FastifyInstance = Fastify({ pluginTimeout: 60_000 })
       t.teardown(() => app.close())
-      await app.register(pluginOf(lifecycle), { debug: true, profiler: false })
+      await app.register(pluginOf(product), { debug: true, profiler: false })
       try {
         app.get('/a', { config: { hindsight: settings } }, async () => 'a')
         await app.ready()
@@ -142,7 +142,7 @@ for (const lifecycle of ['observe', 'full'] as const) {
   })
 }
 
-inBothModes('the query of a driver does not count beside that of its ORM', async (t, build) => {
+inBothProducts('the query of a driver does not count beside that of its ORM', async (t, build) => {
   const app = await build((app) => app.get('/', { config: { hindsight: { maxQueries: 1 } } }, async () => {
     const query = { system: 'postgresql', statement: 'select * from item' }
     await callAsync(beginQuery({ ...query, isOuter: true }), async () => {

@@ -9,10 +9,10 @@ import { recordQuery } from '../../../src/queries/observe.js'
 import { announce, beginQuery, callAsync, callBack, endQuery, type Query } from '../../../src/queries/query.js'
 import { milliseconds } from '../../../src/view/components.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { BROKEN, declareArticles, queriesOf, unknownColumn } from './database.js'
 
-inBothModes('the JSON of a profile has the queries as its schema describes them', async (t, build) => {
+inBothProducts('the JSON of a profile has the queries as its schema describes them', async (t, build) => {
   const app = await build(declareArticles)
   const stored = await profileOf(app, await app.inject('/articles'))
   const { queries, groups, findings, ...totals } = queriesOf(stored)
@@ -54,7 +54,7 @@ inBothModes('the JSON of a profile has the queries as its schema describes them'
   t.notOk(validate(wrong), 'the schema describes the queries')
 })
 
-inBothModes('the time of a loop is compared with that of the request, without the time of the toolbar', async (t, build) => {
+inBothProducts('the time of a loop is compared with that of the request, without the time of the toolbar', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async (_request, reply) => {
       for (let id = 0; id < 5; id++) recordQuery({ system: 'sqlite', statement: 'select * from item where id = ?', parameters: [id] })({ rows: 1 })
@@ -67,7 +67,7 @@ inBothModes('the time of a loop is compared with that of the request, without th
   t.match(queriesOf(profile).findings[0]?.text, new RegExp(` of ${milliseconds(profile.duration)}$`))
 })
 
-inBothModes('the position of an error is that in the masked statement', async (t, build) => {
+inBothProducts('the position of an error is that in the masked statement', async (t, build) => {
   const statement = "select * from users where api_token = 'a long secret \u{1F600}' and titel = 1"
   const app = await build((app) => {
     app.get('/', async () => {
@@ -81,7 +81,7 @@ inBothModes('the position of an error is that in the masked statement', async (t
   t.equal(second?.error?.position, 'x')
 })
 
-inBothModes('messages of Prisma are recorded without their excerpt of the code', async (t, build) => {
+inBothProducts('messages of Prisma are recorded without their excerpt of the code', async (t, build) => {
   const message = '\nInvalid `prisma.user.create()` invocation in\n/srv/a.ts:3:9\n\n→ 3 await prisma.user.create(\nUnique constraint failed on `name`'
   const app = await build((app) => {
     app.get('/', async () => recordQuery({ system: 'prisma', statement: 'User.create' })({ error: new Error(message) }))
@@ -90,7 +90,7 @@ inBothModes('messages of Prisma are recorded without their excerpt of the code',
   t.same(query?.error, { message: 'Unique constraint failed on `name`' })
 })
 
-inBothModes('messages of a database have no values of secret columns', async (t, build) => {
+inBothProducts('messages of a database have no values of secret columns', async (t, build) => {
   const details = [
     ['Key (api_token)=(abc123) already exists.', 'Key (api_token)=****** already exists.'],
     ['Key (tenant, password)=(1, abc123) already exists.', 'Key (tenant, password)=****** already exists.'],
@@ -112,7 +112,7 @@ inBothModes('messages of a database have no values of secret columns', async (t,
   ])
 })
 
-inBothModes('of more than 500 queries the rest is counted and grouped', async (t, build) => {
+inBothProducts('of more than 500 queries the rest is counted and grouped', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       for (let id = 0; id < 510; id++) recordQuery({ system: 'sqlite', statement: `insert into t values (${id})` })({ rows: 1 })
@@ -125,7 +125,7 @@ inBothModes('of more than 500 queries the rest is counted and grouped', async (t
   t.same(Object.keys(groups[1] ?? {}).sort(), Object.keys(groups[0] ?? {}).sort())
 })
 
-inBothModes('of many further statements the last ones are counted together', async (t, build) => {
+inBothProducts('of many further statements the last ones are counted together', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       for (let i = 0; i < 500; i++) recordQuery({ system: 'redis', statement: 'PING' })()
@@ -138,7 +138,7 @@ inBothModes('of many further statements the last ones are counted together', asy
   t.equal(groups.reduce((sum, { count }) => sum + count, 0), 630)
 })
 
-inBothModes('findings count the queries beyond the first 500, too', async (t, build) => {
+inBothProducts('findings count the queries beyond the first 500, too', async (t, build) => {
   const find = (id: number): void => { recordQuery({ system: 'sqlite', statement: 'select * from item where id = ?', parameters: [id] })({ rows: 1 }) }
   const app = await build((app) => {
     app.get('/loop', async () => {
@@ -156,7 +156,7 @@ inBothModes('findings count the queries beyond the first 500, too', async (t, bu
   t.match(await textsAt('/two-loops'), [/` 600 times from /], 'of one helper')
 })
 
-inBothModes('a callback has the context of its request in each copy of the package', async (t, build) => {
+inBothProducts('a callback has the context of its request in each copy of the package', async (t, build) => {
   const other = new AsyncLocalStorage<string>()
   const enter: Query['enter'] = (callback, self, results) => other.run('other', Reflect.apply, callback, self, results)
   const record = (query: unknown): void => { Object.assign(query as Query, { enter }) }
@@ -187,7 +187,7 @@ async function ofOrm (system: string, statement: string, run: () => unknown): Pr
   }, () => undefined)
 }
 
-inBothModes('queries of a driver are parts of the one of an ORM that runs, and complete it', async (t, build) => {
+inBothProducts('queries of a driver are parts of the one of an ORM that runs, and complete it', async (t, build) => {
   const send = (system: string, statement: string): void => recordQuery({ system, statement })({ rows: 3 })
   let late = (): void => {}
   const app = await build((app) => app.get('/', async () => {
@@ -209,7 +209,7 @@ inBothModes('queries of a driver are parts of the one of an ORM that runs, and c
   t.equal(count, 9)
 })
 
-inBothModes('a query that is announced has one of its driver, also where it has ended', async (t, build) => {
+inBothProducts('a query that is announced has one of its driver, also where it has ended', async (t, build) => {
   const send = (statement: string): void => recordQuery({ system: 'mysql', statement })({ rows: 3 })
   const app = await build((app) => app.get('/', async () => {
     for (const statement of ['select 1', 'COMMIT;']) {
@@ -227,7 +227,7 @@ inBothModes('a query that is announced has one of its driver, also where it has 
   t.same(queries.map(({ statement }) => statement), ['select 1', 'PING', 'select 2', 'COMMIT;', 'PING', 'select 2'])
 })
 
-inBothModes('a command to another collection than that of the ORM is a query of its own', async (t, build) => {
+inBothProducts('a command to another collection than that of the ORM is a query of its own', async (t, build) => {
   const send = (statement: string): void => recordQuery({ system: 'mongodb', statement })({ rows: 3 })
   const app = await build((app) => app.get('/', async () => {
     await ofOrm('mongodb', 'users.findOne', () => {

@@ -9,7 +9,7 @@ import { observe, recordQuery } from '../../../src/queries/observe.js'
 import { beginQuery, callAsync } from '../../../src/queries/query.js'
 import { readSearch } from '../../../src/store/search-query.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import type { Database } from './database.js'
 import { recordedFrom, times, type Sent } from './sent.js'
 
@@ -184,7 +184,7 @@ function bottles (): Database {
   return database
 }
 
-inBothModes('findings of requests have the real lines of their code', async (t, build) => {
+inBothProducts('findings of requests have the real lines of their code', async (t, build) => {
   const app = await build((app) => {
     const database = bottles()
     app.get<{ Params: { n: number } }>('/bottles/:n', async ({ params: { n } }) => {
@@ -232,7 +232,7 @@ inBothModes('findings of requests have the real lines of their code', async (t, 
   t.same(await findingsAt('/tenants'), [])
 })
 
-inBothModes('profiler.slowQuery sets from when a query is slow', async (t, build) => {
+inBothProducts('profiler.slowQuery sets from when a query is slow', async (t, build) => {
   for (const [slowQuery, kinds] of [[0, ['slow']], [60_000, []]] as const) {
     const app = await build((app) => { app.get('/', () => findItem(1)) }, { profiler: { slowQuery } })
     const { findings } = (await profileOf(app, await app.inject('/'))).collectors.queries as { findings: Array<{ kind: string }> }
@@ -243,7 +243,7 @@ inBothModes('profiler.slowQuery sets from when a query is slow', async (t, build
   }
 })
 
-inBothModes('hidden, binary and changed parameters are different ones, and a query of an ORM is counted once', async (t, build) => {
+inBothProducts('hidden, binary and changed parameters are different ones, and a query of an ORM is counted once', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       for (let i = 0; i < 5; i++) await send('select * from invite where token = $1', [`secret-${i}`])

@@ -10,7 +10,7 @@ import { timeline as timelinePart } from '../../../src/parts/timeline/index.js'
 import { queries } from '../../../src/parts/queries/index.js'
 import { problemsOf } from '../../../src/parts/read.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
 import { markup, shown, texts } from '../support.js'
@@ -19,7 +19,7 @@ import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html' }
 
-inBothModes('the panel shows what is remarkable, the queries by statement, and then in order of time', async (t, build) => {
+inBothProducts('the panel shows what is remarkable, the queries by statement, and then in order of time', async (t, build) => {
   const app = await build(declareArticles)
   const stored = await profileOf(app, await app.inject('/articles'))
   const { findings: [loop] } = queriesOf(stored)
@@ -48,7 +48,7 @@ inBothModes('the panel shows what is remarkable, the queries by statement, and t
   t.same(problemsOf(queries, stored), { errors: 0, warnings: 1 })
 })
 
-inBothModes('queries are nested below the hook or handler that sent them, and have a sentence in the overview', async (t, build) => {
+inBothProducts('queries are nested below the hook or handler that sent them, and have a sentence in the overview', async (t, build) => {
   const app = await build(declareArticles)
   const stored = await profileOf(app, await app.inject('/articles'))
   const waterfall = shown(timelinePart, stored)
@@ -66,7 +66,7 @@ inBothModes('queries are nested below the hook or handler that sent them, and ha
   t.equal(facts.get('Queries')?.querySelector('a')?.getAttribute('href'), '?panel=queries')
 })
 
-inBothModes('the toolbar and the list have the number of queries, and profiles are found by it', async (t, build, mode) => {
+inBothProducts('the toolbar and the list have the number of queries, and profiles are found by it', async (t, build, product) => {
   const app = await build(declareArticles, { profiler: {} })
   const page = await app.inject({ url: '/articles', headers: html })
   const broken = await app.inject('/broken/7')
@@ -97,13 +97,13 @@ inBothModes('the toolbar and the list have the number of queries, and profiles a
   const list = JSDOM.fragment((await app.inject({ url: '/_profiler/', headers: html })).body)
   const column = texts(list, '.profiles thead th').indexOf('Queries')
   // In the service the refused searches have profiles, too, with the query of the application's hook.
-  const expected = mode === 'full' ? ['1', '1', '3', '26'] : ['3', '26']
+  const expected = product === 'service' ? ['1', '1', '3', '26'] : ['3', '26']
   t.same([...list.querySelectorAll('.profiles tbody tr')].map(({ children }) => children[column]?.textContent), expected)
   t.match(texts(list, '.profiles td.text > :not(:first-child)').filter((text) => /n\+1/i.test(text)), [/^Queries: N\+1: /], 'once')
   t.ok(list.querySelector('.profiles tr.has-warning .warning-line'))
 })
 
-inBothModes('pages of profiles without queries are the same as before', async (t, build) => {
+inBothProducts('pages of profiles without queries are the same as before', async (t, build) => {
   const app = await build((app) => { app.get('/none', async (_, reply) => await reply.type('text/html').send('<html><body></body></html>')) })
   const answer = await app.inject({ url: '/none', headers: html })
   const stored = await profileOf(app, answer)
@@ -116,7 +116,7 @@ inBothModes('pages of profiles without queries are the same as before', async (t
   t.notMatch((await app.inject({ url: `/_wdt/${stored.token}`, headers: html })).body, /panel=queries|Queries/)
 })
 
-inBothModes('the diagnostic page shows the failed query with its place, and the queries before', async (t, build, mode) => {
+inBothProducts('the diagnostic page shows the failed query with its place, and the queries before', async (t, build, product) => {
   const app = await build(declareArticles, { editor: 'vscode' })
   const answer = await app.inject({ url: '/broken/7', headers: html })
   const page = parseHtml(answer.body)
@@ -137,7 +137,7 @@ inBothModes('the diagnostic page shows the failed query with its place, and the 
     t.match(text, '## Hint: Queries before the failure\n\n2 other queries were sent.\n\n- `select id from users')
   }
   t.notMatch(answer.body, 'hidden-value')
-  if (mode === 'observe') return
+  if (product === 'package') return
   const { hints } = (await app.inject({ url: '/broken/7', headers: { accept: 'application/json' } })).json<{ hints: object[] }>()
   t.match(hints, [
     { title: 'A query failed', language: 'sql', mark: 11, source: /database\.ts:\d+$/ },
@@ -155,7 +155,7 @@ t.test('a failed statement over several lines is not indented with the code arou
   t.match(hints, [{ code, mark: code.indexOf('titel') }])
 })
 
-inBothModes('the diagnostic page masks path parameters in queries, and shows the last queries of any failure', async (t, build) => {
+inBothProducts('the diagnostic page masks path parameters in queries, and shows the last queries of any failure', async (t, build) => {
   const app = await build((app) => {
     declareArticles(app)
     app.get<{ Params: { token: string } }>('/tokens/:token', async ({ params: { token } }) => { throw new Error(`no ${token.length}`) })
@@ -164,7 +164,7 @@ inBothModes('the diagnostic page masks path parameters in queries, and shows the
   t.same(texts(JSDOM.fragment(body), '.hint :is(h2, p)'), ['Queries before the failure', '1 query was sent.'])
 })
 
-inBothModes('the diagnostic page shows the only query once, where it has failed', async (t, build) => {
+inBothProducts('the diagnostic page shows the only query once, where it has failed', async (t, build) => {
   const app = await build((app) => {
     app.get('/broken', async () => {
       const error = new Error('a syntax error')
@@ -176,7 +176,7 @@ inBothModes('the diagnostic page shows the only query once, where it has failed'
   t.same(texts(JSDOM.fragment(body), '.hint h2'), ['A query failed'])
 })
 
-inBothModes('Markdown groups queries by shape; comparisons have their numbers, and no parameters', async (t, build) => {
+inBothProducts('Markdown groups queries by shape; comparisons have their numbers, and no parameters', async (t, build) => {
   const app = await build(declareArticles)
   const [many, fine, broken] = [await app.inject('/articles'), await app.inject('/broken/fine'), await app.inject('/broken/7')]
   const profiles = [await profileOf(app, many), await profileOf(app, fine), await profileOf(app, broken)] as const

@@ -5,7 +5,7 @@ import { queryReader } from '../../../src/parts/queries/mask-query.js'
 import { recordQuery } from '../../../src/queries/observe.js'
 import { profileMarkdown } from '../../../src/reading/profile-markdown.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { queriesOf } from './database.js'
 
 /** Errors of databases that repeat a value of their query, with their fields; `S` is the value. */
@@ -34,7 +34,7 @@ const errors: ReadonlyArray<readonly [system: string, statement: string, paramet
 ]
 const SECRETS = ['hunt er2', 'orchid', "it's \"S\" 100%", 'a1b2c3d4e5f6', '48151623']
 
-inBothModes('a secret of a query does not come back in its error, in exceptions and in log lines', async (t, build, mode) => {
+inBothProducts('a secret of a query does not come back in its error, in exceptions and in log lines', async (t, build, product) => {
   let [secret, i] = ['', 0]
   const written = (value: unknown, quoted = (text: string) => text): unknown =>
     JSON.parse(JSON.stringify(value).replace(/\bS\b/g, () => JSON.stringify(quoted(secret)).slice(1, -1)))
@@ -54,8 +54,8 @@ inBothModes('a secret of a query does not come back in its error, in exceptions 
     const forms = [secret, JSON.stringify(secret).slice(1, -1), secret.replaceAll("'", "''"), secret.replaceAll("'", '&#39;').replaceAll('"', '&quot;')]
     for (i of errors.keys()) {
       const sent = async (accept: string) => await app.inject({ url: '/', headers: { accept } })
-      // In the other mode these are answers of Fastify.
-      const others = mode === 'full' ? [await sent('application/json'), await sent('text/plain')] : []
+      // With the other product these are answers of Fastify.
+      const others = product === 'service' ? [await sent('application/json'), await sent('text/plain')] : []
       const responses = [await sent('text/html'), ...others]
       const stored = await profileOf(app, responses[0] ?? null)
       const panels = await Promise.all(['queries', 'logs', 'exceptions'].map((panel) => app.inject(`/_profiler/${stored.token}?panel=${panel}`)))
@@ -70,7 +70,7 @@ inBothModes('a secret of a query does not come back in its error, in exceptions 
   }
 })
 
-inBothModes('a secret does not come back after the response', async (t, build) => {
+inBothProducts('a secret does not come back after the response', async (t, build) => {
   const app = await build((app) => {
     app.get('/', ({ log }, reply) => {
       reply.send('sent')
@@ -95,7 +95,7 @@ inBothModes('a secret does not come back after the response', async (t, build) =
 
 const FLOWER = /orchid/
 
-inBothModes('a secret in double quotes does not come back', async (t, build) => {
+inBothProducts('a secret in double quotes does not come back', async (t, build) => {
   const statements = [['mysql', 'update users set password = "orchid" where id = 7700'], ['oracle', 'alter user ann identified by "orchid"']] as const
   const app = await build((app) => app.get('/', async ({ log }) => {
     for (const [system, statement] of statements) recordQuery({ system, statement })({ error: new Error("Duplicate entry 'orchid'") })
@@ -118,7 +118,7 @@ const broken = [
   ['sqlite', "insert into users (id, password) values (1, 'my'orchid')", 'near "orchid": syntax error']
 ] as const
 
-inBothModes('a part of a literal that a message repeats', async (t, build) => {
+inBothProducts('a part of a literal that a message repeats', async (t, build) => {
   let [system, statement, message] = ['', '', '']
   const app = await build((app) => app.get('/', async ({ log }) => {
     const error = Object.assign(new Error(message), { sql: statement })
@@ -134,7 +134,7 @@ inBothModes('a part of a literal that a message repeats', async (t, build) => {
   }
 })
 
-inBothModes('queries that are only counted have no secrets', async (t, build) => {
+inBothProducts('queries that are only counted have no secrets', async (t, build) => {
   const app = await build((app) => {
     app.get('/', async () => {
       for (let i = 0; i < 500; i++) recordQuery({ system: 'redis', statement: 'PING' })()
@@ -157,7 +157,7 @@ const unobserved = [
   { command: { name: 'hset', args: ['user:1', 'password', 'orchid'] } }
 ]
 
-inBothModes('parameters in errors of clients that are not observed', async (t, build) => {
+inBothProducts('parameters in errors of clients that are not observed', async (t, build) => {
   let fields = {}
   const app = await build((app) => app.get('/', async ({ log }) => {
     log.error(Object.assign(new Error('logged'), fields))

@@ -1,11 +1,11 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { profileMarkdown } from '../../../src/reading/profile-markdown.js'
 import { get, listen, profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const encoder = new TextEncoder()
 
-inBothModes('the body and the size of a Response are recorded', async (t, build) => {
+inBothProducts('the body and the size of a Response are recorded', async (t, build) => {
   const once = new Response('once')
   const text = { headers: { 'content-type': 'text/plain' } }
   const routes: Array<[url: string, make: () => Response, sent: string, status: number, size: number, body: unknown]> = [
@@ -31,7 +31,7 @@ inBothModes('the body and the size of a Response are recorded', async (t, build)
   t.equal(exceptions.at(-1)?.code, 'FST_ERR_REP_RESPONSE_BODY_CONSUMED', 'a Response is sent once, as without Hindsight')
 })
 
-inBothModes('nothing of a Response is read that is not sent', async (t, build) => {
+inBothProducts('nothing of a Response is read that is not sent', async (t, build) => {
   let [reads, before, cancelled] = [0, -1, '']
   const source = new ReadableStream({
     pull (controller) { controller.enqueue(encoder.encode(`${reads++},`)) },
@@ -69,7 +69,7 @@ function streamOf (chunks: string[]): ReadableStream {
   })
 }
 
-inBothModes('a profile says why a response has no body where the application may have expected one', async (t, build) => {
+inBothProducts('a profile says why a response has no body where the application may have expected one', async (t, build) => {
   const app = await build((app) => {
     app.get('/undefined', async () => {})
     app.get('/hooked', { onSend: async (_request, _reply, payload) => payload }, async () => {})

@@ -5,7 +5,7 @@ import { matcher } from '../../../src/store/criteria.js'
 import { readSearch } from '../../../src/store/search-query.js'
 import type { Profile, ProfileSummary } from '../../../src/store/profile.js'
 import { recordOf } from '../../../src/store/summary.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { profile } from '../fixture.js'
 
 t.test('a request is of a kind, by what its client says', async (t) => {
@@ -31,7 +31,7 @@ t.test('a request is of a kind, by what its client says', async (t) => {
   t.throws(() => readSearch({ q: 'kind:page' }), { message: 'Invalid "kind": "page" is not document, fetch, asset or injected.' })
 })
 
-inBothModes('requests of the network and injected ones have a kind, a size and a machine, which are no text of exceptions', async (t, build) => {
+inBothProducts('requests of the network and injected ones have a kind, a size and a machine, which are no text of exceptions', async (t, build) => {
   const app = await build((app) => { app.get('/', async () => 'five!') })
   const origin = await app.listen()
   await app.inject('/')
@@ -49,7 +49,7 @@ inBothModes('requests of the network and injected ones have a kind, a size and a
   t.equal(await found('exception:document'), '')
 })
 
-inBothModes('a request has the address of its server, whatever its host is', async (t, build) => {
+inBothProducts('a request has the address of its server, whatever its host is', async (t, build) => {
   const app = await build((app) => { app.get('/', async () => 'x') })
   const { port } = new URL(await app.listen())
   const token = await new Promise<string>((resolve, reject) => {

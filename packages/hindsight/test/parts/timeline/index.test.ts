@@ -7,7 +7,7 @@ import { timelineOf } from '../../../src/parts/read.js'
 import { timeline } from '../../../src/parts/timeline/index.js'
 import { recordQuery } from '../../../src/queries/observe.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { profile } from '../fixture.js'
 import { HOSTILE } from '../hostile.js'
 import { sample } from '../sample.js'
@@ -265,7 +265,7 @@ t.test('hostile and invalid data is shown safely', async t => {
   t.match(shown(timeline, profile('000001')).textContent, /Nothing was recorded\./)
 })
 
-inBothModes('entries of a request are nested below the code in which they began', async (t, build) => {
+inBothProducts('entries of a request are nested below the code in which they began', async (t, build) => {
   const query = async (statement: string): Promise<void> => {
     const end = recordQuery({ system: 'sqlite', statement })
     await sleep(2)
@@ -308,7 +308,7 @@ inBothModes('entries of a request are nested below the code in which they began'
   }
 })
 
-inBothModes('what a hook has started and does not await is below it', async (t, build) => {
+inBothProducts('what a hook has started and does not await is below it', async (t, build) => {
   const send = (statement: string): void => { recordQuery({ system: 'sqlite', statement })({ rows: 1 }) }
   const later = (statement: string, log?: { info: (text: string) => void }): void => {
     setTimeout(() => {

@@ -21,8 +21,8 @@ export interface Hang {
   pending?: readonly [kind: string, line: string]
   /** What it waits for besides, with traced waits. */
   traced?: readonly [kind: string, line: string]
-  /** Whether `observe` mode does not trace it: Node.js reads the body outside of the asynchronous context of the request. */
-  isUntracedInObserve?: boolean
+  /** Whether the package does not trace it: Node.js reads the body outside of the asynchronous context of the request. */
+  isUntracedByPackage?: boolean
   /** The path below that of the scope, and the request; by default GET. */
   request?: RequestOptions
   body?: string
@@ -356,7 +356,7 @@ export const HANGS: readonly Hang[] = [
     in: 'the content-type parser',
     at: '',
     traced: ['await', 'parser-traced'],
-    isUntracedInObserve: true
+    isUntracedByPackage: true
   },
   {
     name: 'an asynchronous preHandler hook of a not-found handler',

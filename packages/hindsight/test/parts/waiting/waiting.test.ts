@@ -8,7 +8,7 @@ import { traceWaits } from '../../../src/parts/waiting/trace.js'
 import type { WaitingRequest } from '../../../src/recording/waiting.js'
 import type { WaitingView } from '../../../src/routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
-import { inBothModes, type Build } from '../../support/products.js'
+import { inBothProducts, type Build } from '../../support/products.js'
 import { HANGS, placeOf, type Hang } from './hangs.js'
 
 /** Starts an application in which each request for `/<number>` hangs, and sends all of them. */
@@ -37,7 +37,7 @@ function found (waiting: readonly WaitingRequest[], origin: string, hang: Hang):
   return waiting.find((one) => one.url === url)
 }
 
-inBothModes('requests that have not ended are shown with the code that they are in', async (t, build) => {
+inBothProducts('requests that have not ended are shown with the code that they are in', async (t, build) => {
   const { origin } = await start(t, build, false)
   const { waiting, tracing } = await waitingView(origin)
   t.equal(tracing, false)
@@ -50,7 +50,7 @@ inBothModes('requests that have not ended are shown with the code that they are 
   }
 })
 
-inBothModes('requests that wait for their client', async (t, build) => {
+inBothProducts('requests that wait for their client', async (t, build) => {
   const app = await build((app) => {
     app.post('/upload', () => 'never')
     app.get('/download', (_request, reply) => reply.send(Readable.from(function * () { while (true) yield 'x'.repeat(100_000) }())))
@@ -68,21 +68,21 @@ inBothModes('requests that wait for their client', async (t, build) => {
   t.same(found, [['the parser: the body of the request has not arrived', 1], ['the response, which its client does not read', 1]])
 })
 
-inBothModes('traced requests are shown with the line that they wait for', async (t, build, mode) => {
+inBothProducts('traced requests are shown with the line that they wait for', async (t, build, product) => {
   const { origin } = await start(t, build, true)
   const { waiting, tracing } = await waitingView(origin)
   t.equal(tracing, true)
   for (const hang of HANGS) {
     const { in: code, for: pending = [] } = found(waiting, origin, hang) ?? {}
     t.equal(code?.name, hang.in, hang.name)
-    const traced = mode === 'observe' && hang.isUntracedInObserve === true ? [] : hang.traced ?? []
+    const traced = product === 'package' && hang.isUntracedByPackage === true ? [] : hang.traced ?? []
     const expected = [hang.pending ?? [], traced].filter(({ length }) => length > 0)
     t.same(pending.filter(({ name }) => /<anonymous>|^async |^Object\./.test(name)), [], hang.name)
     t.same(pending.map(({ kind, source }) => [kind, source]), expected.map(([kind, line = '']) => [kind, placeOf(line)]), hang.name)
   }
 })
 
-inBothModes('a body that has not arrived is not the fault of a hook', async (t, build) => {
+inBothProducts('a body that has not arrived is not the fault of a hook', async (t, build) => {
   const app = await build((app) => {
     app.post('/late', { preHandler: async () => {}, preValidation: async () => {} }, () => 'never')
     app.post('/early', { preParsing: async () => {} }, () => 'never')
@@ -98,7 +98,7 @@ inBothModes('a body that has not arrived is not the fault of a hook', async (t, 
   t.same(waiting.map(({ in: code }) => code?.name).sort(), [`a hook of the route, or ${parser}`, parser])
 })
 
-inBothModes('nothing is listed when tracing has ended', async (t, build) => {
+inBothProducts('nothing is listed when tracing has ended', async (t, build) => {
   const { app, origin } = await start(t, build, true)
   await waitingView(origin)
   const tokens = app.hindsight.recorder?.waitingTokens()

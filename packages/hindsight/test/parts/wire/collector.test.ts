@@ -1,7 +1,7 @@
 import type { FastifyInstance, InjectOptions, RouteShorthandOptions } from 'fastify'
 import type { Profile } from '../../../src/store/profile.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 interface Case {
   name: string
@@ -224,7 +224,7 @@ interface Change { part: string, text: string, schema?: string }
 const changesOf = ({ collectors }: Profile): Change[] => (collectors.wire as { changes: Change[] } | undefined)?.changes ?? []
 const textsOf = (stored: Profile): string[] => changesOf(stored).map(({ text }) => text)
 
-inBothModes('each change is a sentence with its reason', async (t, build) => {
+inBothProducts('each change is a sentence with its reason', async (t, build) => {
   const app = await build((app) => {
     for (const [i, { options, answer, declare }] of CASES.entries()) {
       app.register(async (app) => {
@@ -239,7 +239,7 @@ inBothModes('each change is a sentence with its reason', async (t, build) => {
   }
 })
 
-inBothModes('a change has the address of the keyword', async (t, build) => {
+inBothProducts('a change has the address of the keyword', async (t, build) => {
   const price = { type: 'object', properties: { 'in/EUR': { type: 'number' } } }
   const app = await build((app) => {
     app.addSchema({ $id: 'shop', definitions: { price, old: { $ref: '#/definitions/price' } } })
@@ -281,7 +281,7 @@ const ORDINARY: ReadonlyArray<readonly [name: string, options: RouteShorthandOpt
   ['a schema of any value', { schema: { response: { 200: {} } } }, undefined, { a: { b: 1 } }]
 ]
 
-inBothModes('no change is invented for ordinary routes', async (t, build) => {
+inBothProducts('no change is invented for ordinary routes', async (t, build) => {
   const app = await build((app) => {
     for (const [i, [, options, , answer]] of ORDINARY.entries()) app.post(`/${i}`, options, async (_, reply) => reply.send(answer))
   })
@@ -294,7 +294,7 @@ inBothModes('no change is invented for ordinary routes', async (t, build) => {
   }
 })
 
-inBothModes('nothing is said where hooks, serializers or objects of the application decide', async (t, build) => {
+inBothProducts('nothing is said where hooks, serializers or objects of the application decide', async (t, build) => {
   const calls: string[] = []
   const schema = { response: { 200: object({ id: { type: 'integer' }, data: object({}) }) } }
   const watched = { get a () { calls.push('getter'); return undefined }, b: new Proxy({ c: undefined }, { ownKeys: () => { calls.push('proxy'); return [] } }) }
@@ -318,7 +318,7 @@ inBothModes('nothing is said where hooks, serializers or objects of the applicat
   t.same(calls, ['getter', 'proxy', 'toJSON'], 'called by the serialization only')
 })
 
-inBothModes('changes by hooks of the application are not those of a schema', async (t, build) => {
+inBothProducts('changes by hooks of the application are not those of a schema', async (t, build) => {
   const numbers = object({ a: { type: 'integer' }, b: { type: 'integer' } })
   const schema = { body: numbers, response: { 200: numbers } }
   const app = await build((app) => {
@@ -337,7 +337,7 @@ inBothModes('changes by hooks of the application are not those of a schema', asy
   t.match(stored.collectors.request, { body: { a: 5, b: 5, added: 'before' }, sentBody: { a: '5', b: '5' } }, 'the body that the client sent is kept')
 })
 
-inBothModes('what is stored is bounded and masked', async (t, build) => {
+inBothProducts('what is stored is bounded and masked', async (t, build) => {
   const names = Array.from({ length: 300 }, (_, i) => `n${i}\u0000${'x'.repeat(300)}`)
   const app = await build((app) => {
     app.post('/', { schema: { body: object(Object.fromEntries(names.map((name) => [name, { type: 'integer' }]))) }, bodyLimit: 1e7 }, async () => ({}))

@@ -10,7 +10,7 @@ import { profileMarkdown } from '../../../src/reading/profile-markdown.js'
 import { replay } from '../../../src/reading/replay/replay.js'
 import { storedRequest } from '../../../src/reading/replay/stored-request.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { shown, texts } from '../support.js'
 
 const orders = {
@@ -27,7 +27,7 @@ function declare (app: FastifyInstance): void {
   app.post('/orders', orders, async () => ({ id: '7', email: 'ada@example.com' }))
 }
 
-inBothModes('the panel has both directions, and the overview one sentence', async (t, build) => {
+inBothProducts('the panel has both directions, and the overview one sentence', async (t, build) => {
   const app = await build(declare)
   const stored = await profileOf(app, await app.inject(sent))
   const panel = shown(wire, stored)
@@ -55,7 +55,7 @@ inBothModes('the panel has both directions, and the overview one sentence', asyn
   t.ok(validate(JSON.parse(JSON.stringify(stored))), JSON.stringify(validate.errors))
 })
 
-inBothModes('formats, Markdown and replays have what the client sent', async (t, build) => {
+inBothProducts('formats, Markdown and replays have what the client sent', async (t, build) => {
   const received: unknown[] = []
   const app = await build((app) => {
     app.addHook('preValidation', async ({ body }) => {

@@ -1,4 +1,4 @@
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const cases: Array<[path: string, accept: string, status: number, type: string, body: RegExp]> = [
   ['/_error/404', 'text/html', 404, 'text/html; charset=utf-8', /<title>An Error Occurred: Not Found<\/title>/],
@@ -11,7 +11,7 @@ const cases: Array<[path: string, accept: string, status: number, type: string, 
   ['/_error/499', 'text/html', 499, 'text/html; charset=utf-8', /An Error Occurred: Error/]
 ]
 
-inBothModes('the route shows the short error of production', async (t, build, mode) => {
+inBothProducts('the route shows the short error of production', async (t, build, product) => {
   const app = await build()
   for (const [path, accept, status, type, body] of cases) {
     const response = await app.inject({ url: path, headers: { accept } })
@@ -19,21 +19,21 @@ inBothModes('the route shows the short error of production', async (t, build, mo
     t.equal(response.headers['content-type'], type, path)
     t.match(response.body, body, path)
     t.equal(response.headers.vary, path.includes('.') ? undefined : 'Accept', `${path}: negotiated or not`)
-    // In `observe` mode the pages belong to a private instance.
-    t.match(response.headers['x-debug-token'], mode === 'full' ? /^[0-9a-f]{6}$/ : undefined, `${path} is profiled`)
+    // With the package the pages belong to a private instance.
+    t.match(response.headers['x-debug-token'], product === 'service' ? /^[0-9a-f]{6}$/ : undefined, `${path} is profiled`)
   }
 })
 
-inBothModes('a path without an error status is a 404', async (t, build, mode) => {
+inBothProducts('a path without an error status is a 404', async (t, build, product) => {
   const app = await build()
   for (const path of ['/_error/abc', '/_error/200', '/_error/4040', '/_error/']) {
     const response = await app.inject({ url: path, headers: { accept: 'text/plain' } })
     t.equal(response.statusCode, 404, path)
-    t.match(response.body, mode === 'full' ? `No route found for "GET http://localhost${path}"` : 'Not Found')
+    t.match(response.body, product === 'service' ? `No route found for "GET http://localhost${path}"` : 'Not Found')
   }
 })
 
-inBothModes('production does not have this route', async (t, build) => {
+inBothProducts('production does not have this route', async (t, build) => {
   const app = await build(undefined, { debug: false })
   const response = await app.inject({ url: '/_error/500', headers: { accept: 'text/plain' } })
   t.equal(response.statusCode, 404)

@@ -7,15 +7,15 @@ import type { FastifyInstance, FastifyServerOptions } from 'fastify'
 import type { ServiceOptions } from '../../../../../lib/options.js'
 import { get, headerOf, listen, rawText as raw, statusOf } from '../../support/app.js'
 import { profile } from '../../parts/fixture.js'
-import { inBothModes, type Build, type TestedMode } from '../../support/products.js'
+import { inBothProducts, type Build, type TestedProduct } from '../../support/products.js'
 
 const SECRET_TEXT = 'what only its developer may see'
 const TOKEN = '00000a'
 const ANYBODY = { origin: '*', credentials: true, exposedHeaders: ['X-Debug-Token', 'X-Debug-Token-Link'] }
 
 /** An application that lets every page read, by the option of the service or by the plugin. */
-async function buildForAnybody (build: Build, mode: TestedMode, options: ServiceOptions = {}, server: object = {}): Promise<FastifyInstance> {
-  if (mode === 'full') return await build(routes, { ...options, cors: [ANYBODY] }, server)
+async function buildForAnybody (build: Build, product: TestedProduct, options: ServiceOptions = {}, server: object = {}): Promise<FastifyInstance> {
+  if (product === 'service') return await build(routes, { ...options, cors: [ANYBODY] }, server)
   return await build(async (app) => {
     await app.register(fastifyCors, ANYBODY)
     routes(app)
@@ -80,13 +80,13 @@ const PATHS: Array<[target: string, strict: boolean, lax: boolean]> = [
   [`HTTP://LOCALHOST:80/_profiler/${TOKEN}`, true, true]
 ]
 
-inBothModes('no form of a path shows a debug page to a client without access', async (t, build, mode) => {
+inBothProducts('no form of a path shows a debug page to a client without access', async (t, build, product) => {
   for (const [router, server, column] of [['strict', {}, 1], ['lax', LAX, 2]] as const) {
-    const app = await buildForAnybody(build, mode, { trustedProxies: ['127.0.0.1'] }, server)
+    const app = await buildForAnybody(build, product, { trustedProxies: ['127.0.0.1'] }, server)
     const port = await listen(app)
     for (const path of PATHS) {
-      // In observe mode the options of the application's router do not apply to the pages.
-      const [target, own] = mode === 'full' ? [path[0], path[column]] : [path[0], path[1] && !path[0].includes('%')]
+      // With the package the options of the application's router do not apply to the pages.
+      const [target, own] = product === 'service' ? [path[0], path[column]] : [path[0], path[1] && !path[0].includes('%')]
       for (const [stranger, headers] of [
         ['a rebound name', { Host: 'rebound.example' }],
         ['a client elsewhere', { 'X-Forwarded-For': '203.0.113.9' }],
@@ -104,7 +104,7 @@ inBothModes('no form of a path shows a debug page to a client without access', a
   }
 })
 
-inBothModes('the authority of an absolute target and the host header must both be allowed', async (t, build) => {
+inBothProducts('the authority of an absolute target and the host header must both be allowed', async (t, build) => {
   const app = await build(routes)
   const port = await listen(app)
   for (const [target, host, expected] of [
@@ -124,7 +124,7 @@ inBothModes('the authority of an absolute target and the host header must both b
   t.match(answer, 'GET http://shop.test:8080/nix', 'the page has that authority')
 })
 
-inBothModes('clients of a Unix socket have no address and no access', async (t, build, mode) => {
+inBothProducts('clients of a Unix socket have no address and no access', async (t, build, product) => {
   const path = join(tmpdir(), `hindsight-${process.pid}.sock`)
   t.teardown(() => rmSync(path, { force: true }))
   for (const [name, options] of [
@@ -140,7 +140,7 @@ inBothModes('clients of a Unix socket have no address and no access', async (t, 
         const answer = await local(path, `GET ${target} HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\nConnection: close\r\n${headers}\r\n`)
         t.ok(statusOf(answer) >= 200, `${name}: ${target} is answered`)
         // The answer of Fastify has the message.
-        t.notOk(reveals(mode === 'full' ? answer : answer.replace(SECRET_TEXT, '')), `${name}: ${target} with ${headers.trim()}`)
+        t.notOk(reveals(product === 'service' ? answer : answer.replace(SECRET_TEXT, '')), `${name}: ${target} with ${headers.trim()}`)
       }
     }
     t.notOk(reveals(await local(path, 'GARBAGE\r\n\r\n')), `${name}: what is refused`)
@@ -156,7 +156,7 @@ function local (path: string, bytes: string): Promise<string> {
   })
 }
 
-inBothModes('an address with a zone is valid', async (t, build) => {
+inBothProducts('an address with a zone is valid', async (t, build) => {
   const app = await build(routes, { trustedProxies: ['127.0.0.1'] })
   const port = await listen(app)
   for (const client of ['fe80::1%eth0', '::1%lo', '2001:db8::1%0']) {
@@ -183,8 +183,8 @@ const OWN_SITES: typeof FOREIGN_SITES = [
   ['a link on another site', { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }]
 ]
 
-inBothModes('pages of other origins cannot load, frame or follow the profiler', async (t, build, mode) => {
-  const app = await buildForAnybody(build, mode)
+inBothProducts('pages of other origins cannot load, frame or follow the profiler', async (t, build, product) => {
+  const app = await buildForAnybody(build, product)
   const port = await listen(app)
   const targets = [
     '/_profiler/', `/_profiler/${TOKEN}`, '/_profiler/search.json', '/_profiler/latest', '/_profiler/stream', '/_profiler/waiting.json', `/_wdt/${TOKEN}`
@@ -209,7 +209,7 @@ inBothModes('pages of other origins cannot load, frame or follow the profiler', 
   }
 })
 
-inBothModes('no CORS rule applies to the profiler', async (t, build, mode) => {
+inBothProducts('no CORS rule applies to the profiler', async (t, build, product) => {
   for (const [name, options, setup] of [
     ['of the option', { cors: [{ origin: '*' }] }, () => {}],
     ['of the option, with credentials', { cors: [{ origin: true, credentials: true }] }, () => {}],
@@ -220,7 +220,7 @@ inBothModes('no CORS rule applies to the profiler', async (t, build, mode) => {
     }, () => {}],
     ['of a plugin of the application', {}, (app: FastifyInstance) => app.register(fastifyCors, { origin: true, credentials: true, hook: 'preHandler' })]
   ] as Array<[string, ServiceOptions, (app: FastifyInstance) => unknown]>) {
-    if (mode === 'observe' && name.startsWith('of the option')) continue
+    if (product === 'package' && name.startsWith('of the option')) continue
     const app = await build(async app => { routes(app); await setup(app) }, options)
     const port = await listen(app)
     const Origin = 'http://localhost:5173'
@@ -228,7 +228,7 @@ inBothModes('no CORS rule applies to the profiler', async (t, build, mode) => {
       '/_profiler/', `/_profiler/${TOKEN}.json`, '/_profiler/search.json', '/_profiler/ffffff', '/_profiler/a/b/c', `/_wdt/${TOKEN}`, '/_wdt/a/b',
       `/%5fprofiler/${TOKEN}`
     ]) {
-      if (mode === 'observe' && target.includes('%')) continue
+      if (product === 'package' && target.includes('%')) continue
       t.notMatch(headOf(await get(port, target, { Origin })), /^access-control-/im, `${name}: ${target}`)
       if (setup.length > 0) continue
       const preflight = await raw(
@@ -246,17 +246,17 @@ inBothModes('no CORS rule applies to the profiler', async (t, build, mode) => {
   }
 })
 
-inBothModes('outside debug mode the paths belong to the application, and its rules apply', async (t, build, mode) => {
+inBothProducts('outside debug mode the paths belong to the application, and its rules apply', async (t, build, product) => {
   const app = await build(async (app) => {
-    if (mode === 'observe') await app.register(fastifyCors)
+    if (product === 'package') await app.register(fastifyCors)
     app.get('/_profiler/mine', () => 'x')
-  }, { debug: false, ...(mode === 'full' && { cors: [{ origin: '*' }] }) })
+  }, { debug: false, ...(product === 'service' && { cors: [{ origin: '*' }] }) })
   const { headers } = await app.inject({ url: '/_profiler/mine', headers: { origin: 'http://a.test' } })
   t.equal(headers['access-control-allow-origin'], '*')
 })
 
-inBothModes('CORS rules of the application do not open debug pages to other origins', async (t, build, mode) => {
-  const app = await buildForAnybody(build, mode, { debugClients: ['198.51.100.7'], debugHosts: ['tools.example'] })
+inBothProducts('CORS rules of the application do not open debug pages to other origins', async (t, build, product) => {
+  const app = await buildForAnybody(build, product, { debugClients: ['198.51.100.7'], debugHosts: ['tools.example'] })
   const port = await listen(app)
   for (const [origin, site, expected] of [
     ['https://evil.example', 'cross-site', false],
@@ -283,15 +283,15 @@ inBothModes('CORS rules of the application do not open debug pages to other orig
     for (const target of ['/boom', '/nix', '/page', '/_error/500']) {
       const answer = await get(port, target, { Origin: origin, Accept: 'text/html', ...(site !== '' && { 'Sec-Fetch-Site': site }) })
       t.equal(
-        target === '/_error/500' ? statusOf(answer) === 500 : shows(mode === 'full' ? answer : answer.replace(SECRET_TEXT, '')), expected,
+        target === '/_error/500' ? statusOf(answer) === 500 : shows(product === 'service' ? answer : answer.replace(SECRET_TEXT, '')), expected,
         `${target} for ${origin} (${site})`
       )
     }
   }
 })
 
-inBothModes('changes need a token of the page', async (t, build, mode) => {
-  const app = await buildForAnybody(build, mode)
+inBothProducts('changes need a token of the page', async (t, build, product) => {
+  const app = await buildForAnybody(build, product)
   const port = await listen(app)
   const token = await app.hindsight.profiler.formToken()
   type Fields = Record<string, string>
@@ -332,17 +332,17 @@ inBothModes('changes need a token of the page', async (t, build, mode) => {
   t.equal((await app.hindsight.profiler.stats()).pinned, 1)
 })
 
-inBothModes('a wildcard route of the application does not bypass the access check', async (t, build, mode) => {
+inBothProducts('a wildcard route of the application does not bypass the access check', async (t, build, product) => {
   const security = { firewalls: [{ name: 'main', authenticators: { bearer: { verify: () => null } } }], accessControl: [{ roles: 'IS_AUTHENTICATED' }] }
   const app = await build(app => {
     routes(app)
-    if (mode === 'observe') app.addHook('onRequest', async (_request, reply) => await reply.code(401).send('no'))
+    if (product === 'package') app.addHook('onRequest', async (_request, reply) => await reply.code(401).send('no'))
     app.get('/*', () => 'inside')
-  }, mode === 'full' ? { security } : {})
+  }, product === 'service' ? { security } : {})
   const port = await listen(app)
   for (const path of ['/x', '/_profiler/../x', '/_profiler/a/b/c', '/_wdt/a/b', '/_profiler/%2e%2e/x', '/%5fprofiler/a/b', '/_profiler/assets/../../x']) {
     const answer = await get(port, path)
-    t.same([statusOf(answer), answer.endsWith('inside')], [mode === 'observe' && /^\/_(?:profiler|wdt)\//.test(path) ? 404 : 401, false], path)
+    t.same([statusOf(answer), answer.endsWith('inside')], [product === 'package' && /^\/_(?:profiler|wdt)\//.test(path) ? 404 : 401, false], path)
   }
   t.equal(statusOf(await get(port, '/_profiler/')), 200, 'the profiler itself needs nobody')
 })

@@ -1,8 +1,8 @@
 import { ISOLATION, pageAssets, toolbarAssets } from '../../../src/reading/pages/layout.js'
 import { listen, newest, raw } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
-inBothModes('assets have their media type, and browsers cache them', async (t, build) => {
+inBothProducts('assets have their media type, and browsers cache them', async (t, build) => {
   const app = await build()
   t.teardown(() => app.close())
   const all = [...Object.values(pageAssets), ...Object.values(toolbarAssets)]
@@ -20,7 +20,7 @@ inBothModes('assets have their media type, and browsers cache them', async (t, b
   }
 })
 
-inBothModes('assets are sent to clients with access, for their own origin', async (t, build) => {
+inBothProducts('assets are sent to clients with access, for their own origin', async (t, build) => {
   const app = await build()
   t.teardown(() => app.close())
   const port = await listen(app)
@@ -33,7 +33,7 @@ inBothModes('assets are sent to clients with access, for their own origin', asyn
   }
 })
 
-inBothModes('no page, answer or refusal is read as another type than it declares', async (t, build) => {
+inBothProducts('no page, answer or refusal is read as another type than it declares', async (t, build) => {
   const app = await build((app) => { app.get('/boom', () => { throw new Error('boom') }) })
   await app.inject('/boom')
   const { token } = await newest(app)

@@ -7,7 +7,7 @@ import { recordQuery } from '../../../src/queries/observe.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
-import { inBothModes, type Build } from '../../support/products.js'
+import { inBothProducts, type Build } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 type Settings = Exclude<HindsightOptions['profiler'], string | false | undefined>
@@ -34,7 +34,7 @@ async function pageOf (app: FastifyInstance, token: string, query: string): Prom
   return (await app.inject({ url: `/_profiler/${token}?${query}`, headers: { accept: 'text/html' } })).body
 }
 
-inBothModes('what a called server did is shown below the call, where its profile is requested', async (t, build) => {
+inBothProducts('what a called server did is shown below the call, where its profile is requested', async (t, build) => {
   const { shop, stock, origin } = await services(build)
   const { token, collectors } = await profileOf(shop, await shop.inject('/'))
   const [call] = (collectors['http-client'] as { calls: Array<{ profile: string }> }).calls
@@ -53,7 +53,7 @@ inBothModes('what a called server did is shown below the call, where its profile
   t.match(await pageOf(shop, token, 'panel=timeline&called=1'), /The profile was not received[^]+<code>\w+/)
 })
 
-inBothModes('a profile is requested of this machine and of hosts of the option only, and no redirect is followed', async (t, build) => {
+inBothProducts('a profile is requested of this machine and of hosts of the option only, and no redirect is followed', async (t, build) => {
   const requests: Array<[url: string | undefined, cookie: string | undefined]> = []
   let answer: (response: http.ServerResponse) => unknown = () => {}
   const server = http.createServer(({ url, headers }, response) => {
@@ -94,7 +94,7 @@ inBothModes('a profile is requested of this machine and of hosts of the option o
   t.same(requests, Array.from({ length: 5 }, () => ['/_profiler/abcdef.json', undefined]))
 })
 
-inBothModes('a request is the parent of those that it sent to servers with the same store', async (t, build) => {
+inBothProducts('a request is the parent of those that it sent to servers with the same store', async (t, build) => {
   const { shop, stock } = await services(build, { storage: 'sqlite', dataDir: testdir(t) })
   const { token, collectors } = await profileOf(shop, await shop.inject('/'))
   const [call] = (collectors['http-client'] as { calls: Array<{ profile: string }> }).calls
@@ -104,7 +104,7 @@ inBothModes('a request is the parent of those that it sent to servers with the s
   t.match(await pageOf(shop, token, ''), child.token)
 })
 
-inBothModes('a profile of another store with the same token is no child', async (t, build) => {
+inBothProducts('a profile of another store with the same token is no child', async (t, build) => {
   const { shop, origin } = await services(build)
   const response = await shop.inject('/')
   const { token, collectors, ...profile } = await profileOf(shop, response)

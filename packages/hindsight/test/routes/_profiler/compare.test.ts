@@ -3,7 +3,7 @@ import { failure, profile } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { sample } from '../../parts/sample.js'
 import { htmlChecker } from '../../support/html-checker.js'
-import { inBothModes, type Build } from '../../support/products.js'
+import { inBothProducts, type Build } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
@@ -19,7 +19,7 @@ async function start (build: Build): Promise<FastifyInstance> {
   return app
 }
 
-inBothModes('a comparison is HTML or JSON, by Accept or the path', async (t, build) => {
+inBothProducts('a comparison is HTML or JSON, by Accept or the path', async (t, build) => {
   const app = await start(build)
   const { body, headers, statusCode } = await app.inject({ url: '/_profiler/00000c/compare/00000b', headers: html })
   t.equal(statusCode, 200)
@@ -38,7 +38,7 @@ inBothModes('a comparison is HTML or JSON, by Accept or the path', async (t, bui
   }
 })
 
-inBothModes('two selected profiles are compared', async (t, build) => {
+inBothProducts('two selected profiles are compared', async (t, build) => {
   const app = await start(build)
   const list = parseHtml((await app.inject({ url: '/_profiler/', headers: html })).body)
   t.equal(list.querySelector('form#compare')?.getAttribute('action'), '/_profiler/compare')
@@ -49,7 +49,7 @@ inBothModes('two selected profiles are compared', async (t, build) => {
   t.match([response.statusCode, response.headers.location], [302, '/_profiler/00000c/compare/00000b'])
 })
 
-inBothModes('invalid comparisons are errors', async (t, build) => {
+inBothProducts('invalid comparisons are errors', async (t, build) => {
   const app = await start(build)
   for (const [url, status, message] of [
     ['compare', 400, 'Select two profiles to compare them, 0 were selected: /_profiler/compare?profile=3fa94c&profile=0b11e2.'],
@@ -70,7 +70,7 @@ inBothModes('invalid comparisons are errors', async (t, build) => {
   }
 })
 
-inBothModes('text of requests is escaped', async (t, build) => {
+inBothProducts('text of requests is escaped', async (t, build) => {
   const app = await start(build)
   const findings = htmlChecker({ 'aria-label-misuse': 'off', 'prefer-native-element': 'off' })
   for (const url of ['/_profiler/00000c/compare/00000d', '/_profiler/00000d/compare/00000b', '/_profiler/00000d/compare/00000d']) {

@@ -3,7 +3,7 @@ import { readCpuRecord } from '../../../src/parts/cpu/record.js'
 import { profile } from '../../parts/fixture.js'
 import { sample } from '../../parts/sample.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes, type Build } from '../../support/products.js'
+import { inBothProducts, type Build } from '../../support/products.js'
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' }
 const json = { accept: 'application/json' }
@@ -32,7 +32,7 @@ async function replay (app: FastifyInstance, token: string, fields: Record<strin
   )
 }
 
-inBothModes('the file is named after the profile, and is valid for other tools', async (t, build) => {
+inBothProducts('the file is named after the profile, and is valid for other tools', async (t, build) => {
   const { app } = await start(build)
   app.hindsight.profiler.save(sample())
   const { statusCode, headers, body } = await app.inject('/_profiler/3fa94c/cpu')
@@ -72,7 +72,7 @@ inBothModes('the file is named after the profile, and is valid for other tools',
   }
 })
 
-inBothModes('a replay records a CPU profile if the form requests it, and links to its graph', async (t, build) => {
+inBothProducts('a replay records a CPU profile if the form requests it, and links to its graph', async (t, build) => {
   const { app, seen } = await start(build)
   const first = await app.inject({ method: 'POST', url: '/things?a=b', headers: { 'sec-fetch-site': 'cross-site' } })
   const before = await profileOf(app, first)
@@ -90,7 +90,7 @@ inBothModes('a replay records a CPU profile if the form requests it, and links t
   t.notOk('x-hindsight-cpu' in (seen[2]?.headers ?? {}))
 })
 
-inBothModes('outside debug mode the route is a 404', async (t, build) => {
+inBothProducts('outside debug mode the route is a 404', async (t, build) => {
   const app = await build(undefined, { debug: false, profiler: { production: true } })
   app.hindsight.profiler.save(sample())
   t.equal((await app.inject('/_profiler/3fa94c/cpu')).statusCode, 404)

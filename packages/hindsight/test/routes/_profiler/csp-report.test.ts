@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { ServiceOptions } from '../../../../../lib/options.js'
 import { listen } from '../../support/app.js'
-import { inBothModes, type TestedMode } from '../../support/products.js'
+import { inBothProducts, type TestedProduct } from '../../support/products.js'
 
 const DOCUMENT = { 'sec-fetch-dest': 'document', accept: 'text/html' }
 const LEGACY = { 'content-type': 'application/csp-report' }
@@ -9,7 +9,7 @@ const report = JSON.stringify({ 'csp-report': { 'effective-directive': 'img-src'
 
 const POLICY = { enforce: { 'default-src': "'self'", 'img-src': "'self'" } }
 /** The package has no policies of its own. */
-const withPolicy = (mode: TestedMode): ServiceOptions => mode === 'full' ? { contentSecurityPolicy: POLICY } : {}
+const withPolicy = (product: TestedProduct): ServiceOptions => product === 'service' ? { contentSecurityPolicy: POLICY } : {}
 
 function pages (app: FastifyInstance): void {
   app.get('/', async (_request, reply) => reply.type('text/html').send('<!DOCTYPE html><title>x</title><body>x</body>'))
@@ -20,14 +20,14 @@ function pages (app: FastifyInstance): void {
   app.get('/unkept', { config: { profile: false } }, async (_request, reply) => reply.type('text/html').send('x'))
 }
 
-inBothModes('the policies of documents have a report URI in the service', async (t, build, mode) => {
-  const app = await build(pages, withPolicy(mode))
+inBothProducts('the policies of documents have a report URI in the service', async (t, build, product) => {
+  const app = await build(pages, withPolicy(product))
   const none = /^(?!.*report-uri)/
-  // In the package this opens the server of the pages, on which the policy does not depend.
+  // With the package this opens the server of the pages, on which the policy does not depend.
   await app.inject('/_profiler/')
   for (const [name, url, headers, expected] of [
-    ['a document', '/', DOCUMENT, mode === 'full' ? /; ?report-uri \/_profiler\/csp-report\/TOKEN(?:;|$)/ : none],
-    ['a frame', '/', { ...DOCUMENT, 'sec-fetch-dest': 'iframe' }, mode === 'full' ? /; ?report-uri / : none],
+    ['a document', '/', DOCUMENT, product === 'service' ? /; ?report-uri \/_profiler\/csp-report\/TOKEN(?:;|$)/ : none],
+    ['a frame', '/', { ...DOCUMENT, 'sec-fetch-dest': 'iframe' }, product === 'service' ? /; ?report-uri / : none],
     ['two of the route', '/two', DOCUMENT, /^(?!.*report-uri).*img-src 'none'.*font-src 'none'/],
     ['one that reports elsewhere', '/own', DOCUMENT, /^img-src 'none'; report-uri \/mine$/],
     ['no browser', '/', { accept: 'text/html' }, none],
@@ -42,17 +42,17 @@ inBothModes('the policies of documents have a report URI in the service', async 
   const port = await listen(app)
   const stranger = await fetch(`http://127.0.0.1:${port}/`, { headers: { ...DOCUMENT, origin: 'https://evil.example' } })
   t.notMatch(stranger.headers.get('content-security-policy'), 'report-uri', 'the page of a stranger')
-  if (mode === 'observe') return
+  if (product === 'package') return
   for (const options of [{ debug: false }, { contentSecurityPolicy: { ...POLICY, report: false } }, { profiler: false }] as ServiceOptions[]) {
-    const other = await build(pages, { ...withPolicy(mode), ...options })
+    const other = await build(pages, { ...withPolicy(product), ...options })
     const policy = (await other.inject({ url: '/', headers: DOCUMENT })).headers['content-security-policy']
     t.match(policy, /^default-src 'self'/, JSON.stringify(options))
     t.notMatch(policy, 'report-uri', JSON.stringify(options))
   }
 })
 
-inBothModes('a report is attached to the profile of its page, which stays pinned', async (t, build, mode) => {
-  const app = await build(pages, withPolicy(mode))
+inBothProducts('a report is attached to the profile of its page, which stays pinned', async (t, build, product) => {
+  const app = await build(pages, withPolicy(product))
   const page = await app.inject({ url: '/', headers: DOCUMENT })
   const token = String(page.headers['x-debug-token'])
   await app.hindsight.profiler.pin(token, true)
@@ -72,12 +72,12 @@ inBothModes('a report is attached to the profile of its page, which stays pinned
   t.equal((profile?.collectors.blocked as unknown[]).length, 2)
   await app.hindsight.profiler.flush()
   t.match(await app.hindsight.profiler.search({ criteria: { token }, limit: 1 }), { profiles: [{ token, pinned: true }] })
-  if (mode === 'observe') return
+  if (product === 'package') return
   t.match((await app.inject({ url: `/_profiler/${token}?panel=csp`, headers: { accept: 'text/html' } })).body, /Blocked by Content Security Policy/)
 })
 
-inBothModes('other bodies, tokens and origins are refused', async (t, build, mode) => {
-  const app = await build(pages, withPolicy(mode))
+inBothProducts('other bodies, tokens and origins are refused', async (t, build, product) => {
+  const app = await build(pages, withPolicy(product))
   const token = String((await app.inject({ url: '/', headers: DOCUMENT })).headers['x-debug-token'])
   const send = async (headers: Record<string, string>, payload: string, to = token) =>
     await app.inject({ method: 'POST', url: `/_profiler/csp-report/${to}`, headers: { accept: 'application/json', ...headers }, payload })
@@ -93,7 +93,7 @@ inBothModes('other bodies, tokens and origins are refused', async (t, build, mod
   t.equal(stranger.status, 404, 'another origin')
 })
 
-inBothModes('outside debug mode the route is a 404', async (t, build) => {
+inBothProducts('outside debug mode the route is a 404', async (t, build) => {
   const app = await build(pages, { debug: false })
   t.equal((await app.inject({ method: 'POST', url: '/_profiler/csp-report/000000', headers: LEGACY, payload: report })).statusCode, 404)
 })

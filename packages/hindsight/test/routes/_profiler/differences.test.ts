@@ -5,13 +5,13 @@ import t, { type Test } from 'tap'
 import { hindsight } from '../../../src/hindsight.js'
 import type { ShownDifference } from '../../../src/reading/compare/last-success.js'
 import { get, listen, statusOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { htmlChecker } from '../../support/html-checker.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const json = { accept: 'application/json' }
 
-/** An application in `observe` mode with a route that fails as the request says. */
+/** An application with the package and a route that fails as the request says. */
 async function observed (t: Test): Promise<FastifyInstance> {
   let status = 200
   const stock = createServer((_request, response) => {
@@ -95,7 +95,7 @@ t.test('the fragment is HTML by default, valid and without scripts', async (t) =
   t.equal((await app.inject('/_profiler/ffffff/differences')).statusCode, 404)
 })
 
-inBothModes('the fragment is sent only to clients with access', async (t, build) => {
+inBothProducts('the fragment is sent only to clients with access', async (t, build) => {
   const app = await build((app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
   const token = String((await app.inject('/fail')).headers['x-debug-token'])
   const port = await listen(app)

@@ -1,7 +1,7 @@
 import { requested } from '../../reading/formats/stored.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
-inBothModes('the request of a profile is downloaded in each format', async (t, build) => {
+inBothProducts('the request of a profile is downloaded in each format', async (t, build) => {
   const app = await build()
   t.teardown(() => app.close())
   app.hindsight.profiler.save(requested({ target: '/a', headers: { 'x-a': '<script>alert(1)</script>' } }))
@@ -21,7 +21,7 @@ inBothModes('the request of a profile is downloaded in each format', async (t, b
   }
 })
 
-inBothModes('unknown formats, tokens and requests that cannot be sent are errors', async (t, build) => {
+inBothProducts('unknown formats, tokens and requests that cannot be sent are errors', async (t, build) => {
   const app = await build()
   t.teardown(() => app.close())
   app.hindsight.profiler.save(requested({}))

@@ -14,7 +14,7 @@ import { parts as packageParts } from '../../../src/parts/index.js'
 import { profilerPages } from '../../../src/routes/profiler-pages.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { visible } from '../../../src/view/text.js'
 import { sample } from '../../parts/sample.js'
 import { parseHtml } from '../../support/parse-html.js'
@@ -342,7 +342,7 @@ t.test('/latest redirects to the newest profile that matches the criteria', asyn
   t.match((await app.inject('/_profiler/latest?error=1')).json(), { statusCode: 404, message: 'No failure has been stored yet.' })
 })
 
-inBothModes('errors of JSON paths are JSON', async (t, build) => {
+inBothProducts('errors of JSON paths are JSON', async (t, build) => {
   const app = await build()
   for (const [url, status] of [['search.json?status=zz', 400], ['ffffff.json', 404], ['latest.json?error=2', 400]] as const) {
     const answer = await app.inject({ url: `/_profiler/${url}`, headers: html })
@@ -351,7 +351,7 @@ inBothModes('errors of JSON paths are JSON', async (t, build) => {
   }
 })
 
-inBothModes('the forms of a page work with any parser of the application', async (t, build) => {
+inBothProducts('the forms of a page work with any parser of the application', async (t, build) => {
   for (const declare of [
     () => {}, (app: FastifyInstance) => app.register(formbody),
     (app: FastifyInstance) => app.addContentTypeParser('application/x-www-form-urlencoded', (_request, _payload, done) => done(null, null))

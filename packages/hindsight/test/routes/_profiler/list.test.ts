@@ -7,7 +7,7 @@ import { parts } from '../../../src/parts/index.js'
 import { profilerPages } from '../../../src/routes/profiler-pages.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html' }
@@ -97,7 +97,7 @@ t.test('numbers with decimals and units do not separate equal failures', async (
   t.same(groups, [1, 2])
 })
 
-inBothModes('a group of equal failures has no number: it would be that of one page', async (t, build) => {
+inBothProducts('a group of equal failures has no number: it would be that of one page', async (t, build) => {
   const app = await build((app) => app.get('/orders/:id', async () => { throw new Error('the order is locked') }))
   for (let i = 0; i < 5; i++) await app.inject(`/orders/${i}`)
   for (const [query, rows] of [['', 5], ['search?limit=2', 2], ['search?q=error:1', 5]] as const) {
@@ -127,7 +127,7 @@ t.test('presets are links, and the search box keeps the query', async (t) => {
   t.equal(wrong.querySelector<HTMLInputElement>('[name=q]')?.value, 'status:50 "a b"')
 })
 
-inBothModes('equal filters are one state, however they are written', async (t, build) => {
+inBothProducts('equal filters are one state, however they are written', async (t, build) => {
   const app = await build()
   const load = async (url: string) => parseHtml((await app.inject({ url, headers: html })).body)
   const hrefs = (document: Document, selector: string) =>
@@ -159,7 +159,7 @@ t.test('requests for icons are muted', async (t) => {
   t.equal((await app.inject('/_profiler/latest')).headers.location, '/_profiler/000001')
 })
 
-inBothModes('the latest profile is none that a browser requested by itself', async (t, build) => {
+inBothProducts('the latest profile is none that a browser requested by itself', async (t, build) => {
   const broken = (app: FastifyInstance) => app.get('/broken', async () => { throw new Error('my bug') })
   const decline = (_: FastifyRequest, reply: FastifyReply): void => { reply.callNotFound() }
   const applications: Array<(app: FastifyInstance) => unknown> = [
@@ -260,7 +260,7 @@ t.test('columns are shown where rows have values, of machines where these differ
   t.equal(boxes[0]?.form ?? null, null, 'no field of the search')
 })
 
-inBothModes('sub-requests are below their parents, and what follows a redirect is called so', async (t, build) => {
+inBothProducts('sub-requests are below their parents, and what follows a redirect is called so', async (t, build) => {
   const app = await build((app) => {
     app.get('/leaf', async () => 'leaf')
     app.get('/branch', async () => (await app.inject('/leaf')).body)
@@ -293,7 +293,7 @@ t.test('a group names the path of its failure', async (t) => {
   t.same(texts(await load('search?group=failures'), '.groups td.text a'), ['TypeError: /$& is unknown'])
 })
 
-inBothModes('failures of all pages are in groups of one root cause and line', async (t, build) => {
+inBothProducts('failures of all pages are in groups of one root cause and line', async (t, build) => {
   const app = await build((app) => {
     const fail = (id: string): never => { throw new Error(`order ${id} is <b>locked</b>`) }
     for (const path of ['orders', 'carts']) {

@@ -1,12 +1,12 @@
 import { get, listen, statusOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { Profiler } from '../../../src/store/profiler.js'
 import { MemoryStorage } from '../../../src/store/memory.js'
 
 const markdown = { accept: 'text/markdown' }
 const TYPE = 'text/markdown; charset=utf-8'
 
-inBothModes('a profile is sent as Markdown, by Accept or by its path', async (t, build) => {
+inBothProducts('a profile is sent as Markdown, by Accept or by its path', async (t, build) => {
   const app = await build((app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
   const token = String((await app.inject('/fail')).headers['x-debug-token'])
   for (const [url, headers, type, vary] of [
@@ -31,7 +31,7 @@ inBothModes('a profile is sent as Markdown, by Accept or by its path', async (t,
   }
 })
 
-inBothModes('a part of a profile is sent as a whole', async (t, build) => {
+inBothProducts('a part of a profile is sent as a whole', async (t, build) => {
   const app = await build((app) => {
     app.get('/hot', async () => {
       const end = performance.now() + 30
@@ -51,7 +51,7 @@ inBothModes('a part of a profile is sent as a whole', async (t, build) => {
   t.match(unknown.body, /Part "nope" was not found; this profile has: overview, /)
 })
 
-inBothModes('the redirect to the newest profile keeps the format', async (t, build) => {
+inBothProducts('the redirect to the newest profile keeps the format', async (t, build) => {
   const app = await build((app) => {
     app.get('/ok', async () => 'fine')
     app.get('/fail', async () => { throw new Error('it failed') })
@@ -75,7 +75,7 @@ inBothModes('the redirect to the newest profile keeps the format', async (t, bui
   t.equal((await app.inject({ url: '/_profiler/latest.md?error=2', headers: {} })).headers['content-type'], TYPE, 'a mistake is answered in the same form')
 })
 
-inBothModes('Markdown is sent only to clients with access', async (t, build) => {
+inBothProducts('Markdown is sent only to clients with access', async (t, build) => {
   const app = await build((app) => { app.get('/fail', async () => { throw new Error('it failed') }) })
   const token = String((await app.inject('/fail')).headers['x-debug-token'])
   const port = await listen(app)
@@ -88,7 +88,7 @@ inBothModes('Markdown is sent only to clients with access', async (t, build) => 
   t.equal((await production.inject('/_profiler/latest.md')).statusCode, 404)
 })
 
-inBothModes('an unavailable store is reported, by the package as a problem in JSON', async (t, build, mode) => {
+inBothProducts('an unavailable store is reported, by the package as a problem in JSON', async (t, build, product) => {
   const app = await build()
   const storage = new MemoryStorage()
   storage.get = () => { throw new Error('gone_away <b>') }
@@ -96,7 +96,7 @@ inBothModes('an unavailable store is reported, by the package as a problem in JS
   const broken = new Profiler({ storage, warn: () => {} })
   profiler.find = (token) => broken.find(token)
   const response = await app.inject('/_profiler/00000f.md')
-  if (mode === 'full') {
+  if (product === 'service') {
     t.same([response.statusCode, response.headers['content-type']], [503, 'text/markdown; charset=utf-8'])
     t.match(response.body, 'The store of profiles failed: gone_away')
     return

@@ -6,7 +6,7 @@ import { observe, recordQuery } from '../../../src/queries.js'
 import { findLibrary } from '../../../src/store/sqlite/availability.js'
 import { build as buildService, profileOf } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const { DatabaseSync } = createRequire(import.meta.url)(findLibrary() as string) as typeof import('@photostructure/sqlite')
@@ -44,7 +44,7 @@ async function send (app: FastifyInstance, token: string, fields: Record<string,
   return await app.inject({ method: 'POST', url: `/_profiler/${token}/plan`, headers: all, payload })
 }
 
-inBothModes('a button shows the plan of a query, or why there is none', async (t, build) => {
+inBothProducts('a button shows the plan of a query, or why there is none', async (t, build) => {
   const { declare, rows } = shop(t)
   const app = await build(declare)
   const { token } = await profileOf(app, await app.inject('/items'))
@@ -76,7 +76,7 @@ inBothModes('a button shows the plan of a query, or why there is none', async (t
   t.equal(shown.querySelector('main a')?.getAttribute('href'), `/_profiler/${token}?panel=queries#query-3`)
 })
 
-inBothModes('only a form of the profiler, for a query of the profile', async (t, build, mode) => {
+inBothProducts('only a form of the profiler, for a query of the profile', async (t, build, product) => {
   const { declare } = shop(t)
   const app = await build(declare)
   const { token } = await profileOf(app, await app.inject('/items'))
@@ -88,7 +88,7 @@ inBothModes('only a form of the profiler, for a query of the profile', async (t,
     t.match([response.statusCode, response.body], [400, /Invalid \\"query\\": the profile has the queries 1 to 7/], query)
   }
   t.equal((await send(app, 'ffffff', { form_token: formToken, query: '1' })).statusCode, 404)
-  t.equal((await app.inject({ url: `/_profiler/${token}/plan`, headers: json })).statusCode, mode === 'full' ? 405 : 404, 'no GET')
+  t.equal((await app.inject({ url: `/_profiler/${token}/plan`, headers: json })).statusCode, product === 'service' ? 405 : 404, 'no GET')
   t.equal((await send(app, token, { form_token: formToken, query: '1' }, { ...json, 'sec-fetch-site': 'cross-site' })).statusCode, 403)
 })
 

@@ -16,7 +16,7 @@ import { sample } from '../../parts/sample.js'
 import { build as buildService, listen, newest, profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
 import { htmlChecker } from '../../support/html-checker.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
@@ -44,11 +44,11 @@ async function send (app: FastifyInstance, token: string, fields: Record<string,
   )
 }
 
-inBothModes('forms are accepted by all applications with the same store, also after a restart; otherwise by their own only', async (t, _build, mode) => {
-  const dataDir = join(testdir(t), mode)
+inBothProducts('forms are accepted by all applications with the same store, also after a restart; otherwise by their own only', async (t, _build, product) => {
+  const dataDir = join(testdir(t), product)
   const application = async (profiler: HindsightOptions['profiler']): Promise<FastifyInstance> => {
     const app = Fastify({ pluginTimeout: 60_000 })
-    await app.register(pluginOf(mode), { debug: true, profiler: profiler ?? {} })
+    await app.register(pluginOf(product), { debug: true, profiler: profiler ?? {} })
     app.get('/stock', async () => 'stock')
     t.teardown(() => app.close())
     return app
@@ -63,25 +63,25 @@ inBothModes('forms are accepted by all applications with the same store, also af
   const { token } = await profileOf(first, await first.inject('/stock'))
   await first.hindsight.profiler.flush()
   const form = await formToken(first, token)
-  t.same(await statusesOf(second, token, form), [200, 303], `${mode}: another application`)
+  t.same(await statusesOf(second, token, form), [200, 303], `${product}: another application`)
   t.same(await statusesOf(second, token, 'x'), [403, 403])
   await first.close()
   await second.close()
-  t.same(await statusesOf(await application({ dataDir }), token, form), [200, 303], `${mode}: after a restart`)
-  t.same(await statusesOf(await application({ dataDir: join(dataDir, 'other') }), token, form), [403, 403], `${mode}: another store`)
+  t.same(await statusesOf(await application({ dataDir }), token, form), [200, 303], `${product}: after a restart`)
+  t.same(await statusesOf(await application({ dataDir: join(dataDir, 'other') }), token, form), [403, 403], `${product}: another store`)
 
   // The store of an application without a secret, as `memory`.
   const storage = new MemoryStorage()
   const [third, fourth] = [await application({ storage }), await application({ storage })]
   const { token: another } = await profileOf(third, await third.inject('/stock'))
   const own = await formToken(third, another)
-  t.same(await statusesOf(third, another, own), [200, 303], `${mode}: in memory`)
+  t.same(await statusesOf(third, another, own), [200, 303], `${product}: in memory`)
   t.same(await statusesOf(fourth, another, own), [403, 403])
   const failing = await application({ storage: Object.assign(storage, { secret: async () => await Promise.reject(new Error('gone')) }) })
-  t.same(await statusesOf(failing, another, await formToken(failing, another)), [200, 303], `${mode}: the secret of the store is unavailable`)
+  t.same(await statusesOf(failing, another, await formToken(failing, another)), [200, 303], `${product}: the secret of the store is unavailable`)
 })
 
-inBothModes('a safe request is sent again, has its own profile, and both are compared', async (t, build) => {
+inBothProducts('a safe request is sent again, has its own profile, and both are compared', async (t, build) => {
   const app = await build(declare)
   const first = await profileOf(app, await app.inject({ url: '/stock/7?x=1', headers: { 'x-kind': 'a' } }))
   const response = await send(app, first.token, {}, html)
@@ -98,7 +98,7 @@ inBothModes('a safe request is sent again, has its own profile, and both are com
   t.match((await app.inject({ url: `/_profiler/${first.token}`, headers: html })).body, `href="/_profiler/${first.token}/replay"`)
 })
 
-inBothModes('the request of a client without access is replayed for the developer', async (t, build) => {
+inBothProducts('the request of a client without access is replayed for the developer', async (t, build) => {
   const app = await build((app) => { app.get('/who', async ({ ip, host }) => ({ ip, host })) })
   const first = await app.inject({ url: '/who', remoteAddress: '203.0.113.9', headers: { host: 'shop.example' } })
   t.equal(first.headers['x-debug-token'], undefined)
@@ -108,7 +108,7 @@ inBothModes('the request of a client without access is replayed for the develope
   t.match(await newest(app), { replayOf: token, ip: '203.0.113.9', collectors: { request: { headers: { host: 'shop.example' } } } })
 })
 
-inBothModes('an unsafe method needs a confirmation', async (t, build) => {
+inBothProducts('an unsafe method needs a confirmation', async (t, build) => {
   const app = await build(declare)
   const first = await profileOf(
     app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' }, headers: { cookie: 'sid=abc; theme=dark' } })
@@ -134,7 +134,7 @@ inBothModes('an unsafe method needs a confirmation', async (t, build) => {
   t.equal((orders[2] as { headers: Record<string, unknown> }).headers.cookie, undefined)
 })
 
-inBothModes('a request is changed in the form: what is masked keeps its place, and an unsafe method is asked for', async (t, build) => {
+inBothProducts('a request is changed in the form: what is masked keeps its place, and an unsafe method is asked for', async (t, build) => {
   const app = await build(declare)
   const first = await profileOf(app, await app.inject({
     method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' }, headers: { cookie: 'sid=abc', 'x-kind': 'a' }
@@ -183,7 +183,7 @@ inBothModes('a request is changed in the form: what is masked keeps its place, a
   ] as const) t.match(await answer(fields), { status, detail }, JSON.stringify(fields))
 })
 
-inBothModes('a request that the options exclude is profiled when it is sent again, and only that', async (t, build) => {
+inBothProducts('a request that the options exclude is profiled when it is sent again, and only that', async (t, build) => {
   const app = await build(declare, { profiler: { matcher: '/nothing' } })
   app.hindsight.profiler.save(requested({ target: '/nested' }))
   const { token } = (await send(app, '3fa94c', {})).json()
@@ -192,7 +192,7 @@ inBothModes('a request that the options exclude is profiled when it is sent agai
   t.same(profiles.map((one) => one.token).sort(), ['3fa94c', token].sort(), 'the request that the handler injected is excluded')
 })
 
-inBothModes('a request that a replayed handler injects is its child, and no replay', async (t, build) => {
+inBothProducts('a request that a replayed handler injects is its child, and no replay', async (t, build) => {
   const app = await build(declare)
   app.hindsight.profiler.save(requested({ target: '/nested' }))
   const { token } = (await send(app, '3fa94c', {})).json()
@@ -202,14 +202,14 @@ inBothModes('a request that a replayed handler injects is its child, and no repl
   t.equal(profile?.replayOf, undefined)
 })
 
-inBothModes('the client address is the original one, unless headers change it', async (t, build) => {
+inBothProducts('the client address is the original one, unless headers change it', async (t, build) => {
   const app = await build(declare)
   app.hindsight.profiler.save(requested({ target: '/stock/1' }, { ip: '10.1.2.3' }))
   const { token } = (await send(app, '3fa94c', {})).json()
   t.equal((await app.inject(`/_profiler/${token}.json`)).json().ip, '10.1.2.3')
 })
 
-inBothModes('a request that cannot be sent, or an invalid field, is an error', async (t, build) => {
+inBothProducts('a request that cannot be sent, or an invalid field, is an error', async (t, build) => {
   const app = await build(declare)
   app.hindsight.profiler.save({
     ...requested({ target: '/orders', headers: { 'content-type': 'application/json' }, body: { a: 1, '…': '9 more fields' } }, { method: 'POST' }),
@@ -244,19 +244,19 @@ inBothModes('a request that cannot be sent, or an invalid field, is an error', a
 })
 
 t.test('requests of the profiler are not replayed below a prefix of the application either', async (t) => {
-  for (const mode of ['observe', 'full'] as const) {
+  for (const product of ['package', 'service'] as const) {
     const app = Fastify({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
     t.teardown(() => app.close())
     let profiler: FastifyInstance['hindsight']['profiler'] | undefined
     await app.register(async (scope) => {
-      await scope.register(pluginOf(mode), { debug: true, profiler: { storage: 'memory' } })
+      await scope.register(pluginOf(product), { debug: true, profiler: { storage: 'memory' } })
       scope.get('/_errors', () => 'of the application')
       profiler = scope.hindsight.profiler
     }, { prefix: '/api' })
     for (const [target, problem] of [['/api/_error/500', 'It is a request of the profiler itself.'], ['/api/_errors', undefined]] as const) {
       profiler?.save(requested({ target }))
       const view = (await app.inject({ url: '/api/_profiler/3fa94c/replay', headers: json })).json()
-      t.equal(view.problem, problem, `${mode} ${target}`)
+      t.equal(view.problem, problem, `${product} ${target}`)
       const form = new URLSearchParams({ form_token: view.formToken }).toString()
       const { statusCode } = await app.inject({
         method: 'POST', url: '/api/_profiler/3fa94c/replay', headers: { ...json, 'content-type': 'application/x-www-form-urlencoded' }, payload: form
@@ -266,7 +266,7 @@ t.test('requests of the profiler are not replayed below a prefix of the applicat
   }
 })
 
-inBothModes('a response that does not end is aborted', async (t, build) => {
+inBothProducts('a response that does not end is aborted', async (t, build) => {
   const app = await build(declare)
   // The timeout does not keep a process running.
   await listen(app)
@@ -276,7 +276,7 @@ inBothModes('a response that does not end is aborted', async (t, build) => {
   t.match(await replay(app, storedRequest(requested({ target: '/always' })), 200), { url: /\/always$/ })
 })
 
-inBothModes('only forms of the profiler, from clients with access, send a request', async (t, build) => {
+inBothProducts('only forms of the profiler, from clients with access, send a request', async (t, build) => {
   const app = await build(declare)
   const port = await listen(app)
   app.hindsight.profiler.save(requested({ target: '/orders' }, { method: 'POST' }))
@@ -316,7 +316,7 @@ t.test('in production no request is sent again, not even by operators', async (t
   t.equal((await app.inject({ method: 'POST', url: '/_profiler/3fa94c/replay', headers })).statusCode, 404)
 })
 
-inBothModes('text of a request is escaped on the page', async (t, build) => {
+inBothProducts('text of a request is escaped on the page', async (t, build) => {
   const app = await build(declare)
   app.hindsight.profiler.save({
     ...sample(HOSTILE),
@@ -327,7 +327,7 @@ inBothModes('text of a request is escaped on the page', async (t, build) => {
   t.equal(parseHtml(body).querySelectorAll('main :is(script, img, b, iframe, [onerror], [style])').length, 0)
 })
 
-inBothModes('the command sends the request through the service', async (t, build) => {
+inBothProducts('the command sends the request through the service', async (t, build) => {
   const app = await build(declare)
   const url = `http://127.0.0.1:${await listen(app)}`
   const { token } = await profileOf(app, await app.inject({ method: 'POST', url: '/orders', payload: { amount: 2, password: 'hunter2' } }))

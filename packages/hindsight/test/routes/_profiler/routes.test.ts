@@ -3,7 +3,7 @@ import t from 'tap'
 import { HOSTILE } from '../../parts/hostile.js'
 import { build as buildService } from '../../support/app.js'
 import { htmlChecker } from '../../support/html-checker.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html' }
@@ -31,7 +31,7 @@ async function declare (app: FastifyInstance): Promise<void> {
 const load = async (app: FastifyInstance, url: string): Promise<Document> =>
   parseHtml((await app.inject({ url, headers: html })).body)
 
-inBothModes('each route has its hooks in order, its place and the numbers of recent profiles', async (t, build) => {
+inBothProducts('each route has its hooks in order, its place and the numbers of recent profiles', async (t, build) => {
   const app = await build(declare)
   const empty = await load(app, '/_profiler/')
   t.equal(empty.querySelectorAll('.routes tbody tr').length, 3, 'the list without profiles has the routes')
@@ -59,7 +59,7 @@ inBothModes('each route has its hooks in order, its place and the numbers of rec
   t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])
 })
 
-inBothModes('a request of a route can be written and sent; an unsafe method is asked for', async (t, build) => {
+inBothProducts('a request of a route can be written and sent; an unsafe method is asked for', async (t, build) => {
   const app = await build(declare)
   const page = await load(app, '/_profiler/routes')
   const link = [...page.querySelectorAll('.routes a')].find(({ textContent }) => /^Try POST \/orders$/.test(textContent ?? ''))

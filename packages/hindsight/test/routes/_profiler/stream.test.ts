@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { MemoryStorage } from '../../../src/store/memory.js'
 import { listen } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
-inBothModes('an application closes while a list is open', async (t, build) => {
+inBothProducts('an application closes while a list is open', async (t, build) => {
   const app = await build()
   const origin = `http://127.0.0.1:${await listen(app)}`
   const { body } = await fetch(`${origin}/_profiler/stream`)
@@ -22,7 +22,7 @@ class FailingStorage extends MemoryStorage {
   }
 }
 
-inBothModes('requests for the stream while the store fails take no place of a client', async (t, build) => {
+inBothProducts('requests for the stream while the store fails take no place of a client', async (t, build) => {
   const storage = new FailingStorage()
   const app = await build(undefined, { profiler: { storage } })
   const url = `http://127.0.0.1:${await listen(app)}/_profiler/stream`
@@ -34,7 +34,7 @@ inBothModes('requests for the stream while the store fails take no place of a cl
   abort.abort()
 })
 
-inBothModes('a client that leaves the stream makes room for another', async (t, build) => {
+inBothProducts('a client that leaves the stream makes room for another', async (t, build) => {
   const app = await build()
   const url = `http://127.0.0.1:${await listen(app)}/_profiler/stream`
   const open = async (): Promise<AbortController> => {
@@ -56,7 +56,7 @@ inBothModes('a client that leaves the stream makes room for another', async (t, 
   t.equal(status, 200)
 })
 
-inBothModes('the stream has no header that HTTP/2 forbids', async (t, build) => {
+inBothProducts('the stream has no header that HTTP/2 forbids', async (t, build) => {
   const app = await build(undefined, {}, { http2: true })
   const session = http2.connect(`http://127.0.0.1:${await listen(app)}`)
   t.teardown(() => session.destroy())

@@ -1,10 +1,10 @@
 import { MemoryStorage } from '../../../src/store/memory.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const PAGE = '<!doctype html><html lang="en"><head><title>a</title></head><body><p>a</p></body></html>'
 const HTML = { accept: 'text/html' }
 
-inBothModes('while the store loses profiles, no response links to one, and the pages say since when and how many are lost', async (t, build, mode) => {
+inBothProducts('while the store loses profiles, no response links to one, and the pages say since when and how many are lost', async (t, build, product) => {
   let isFailing = true
   const memory = new MemoryStorage()
   const failing = <A extends unknown[], T>(run: (...args: A) => T) => (...args: A): T => {
@@ -39,7 +39,7 @@ inBothModes('while the store loses profiles, no response links to one, and the p
   const page = await app.inject({ url: '/_profiler/search?q=a', headers: HTML })
   t.equal(page.statusCode, 503)
   const answer = (await app.inject('/_profiler/search.json')).json()
-  if (mode === 'full') {
+  if (product === 'service') {
     // The error handler of the service answers.
     t.match(page.body, 'The store of profiles failed: the disk is full')
     t.match(answer, { status: 503, exceptions: [{ message: 'the disk is full' }, { message: 'The store of profiles failed: the disk is full' }] })
@@ -61,7 +61,7 @@ inBothModes('while the store loses profiles, no response links to one, and the p
   t.match(body, 'hindsight-toolbar')
 })
 
-inBothModes('a form that found the store unavailable leads to the list in the package', async (t, build, mode) => {
+inBothProducts('a form that found the store unavailable leads to the list with the package', async (t, build, product) => {
   const memory = new MemoryStorage()
   const storage = Object.assign(memory, { pin: () => { throw new Error('read-only') } })
   const app = await build(() => {}, { profiler: { storage } })
@@ -69,6 +69,6 @@ inBothModes('a form that found the store unavailable leads to the list in the pa
   const headers = { ...HTML, 'content-type': 'application/x-www-form-urlencoded' }
   const { statusCode, body } = await app.inject({ method: 'POST', url: '/_profiler/abcdef/pin', headers, payload })
   t.equal(statusCode, 503)
-  if (mode === 'full') t.match(body, 'The store of profiles failed: read-only')
+  if (product === 'service') t.match(body, 'The store of profiles failed: read-only')
   else t.match(body, /read-only \(since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\) <a href="\/_profiler\/">Try again<\/a>/)
 })

@@ -3,7 +3,7 @@ import { panelsOf } from '../../../src/parts/read.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { sample } from '../../parts/sample.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { htmlChecker } from '../../support/html-checker.js'
 
 const findings = htmlChecker({
@@ -14,7 +14,7 @@ const findings = htmlChecker({
   'form-dup-name': 'off'
 })
 
-inBothModes('the pages of the profiler, and a page with the toolbar, are valid HTML', async (t, build) => {
+inBothProducts('the pages of the profiler, and a page with the toolbar, are valid HTML', async (t, build) => {
   const page = '<!DOCTYPE html><html lang="en"><head><title>A page</title></head><body><h1>A page</h1></body></html>'
   const app = await build((app) => app.get('/page', async (_request, reply) => reply.type('text/html').send(page)))
   t.teardown(() => app.close())

@@ -9,7 +9,7 @@ import { recordQuery } from '../../../src/queries/observe.js'
 import type { Profile } from '../../../src/store/profile.js'
 import type { WaitingView } from '../../../src/routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const SECRET_PATH = '/orders/7?api_key=secret-of-the-client&note=%3Cscript%3E%E2%80%AE'
 
@@ -39,7 +39,7 @@ async function page (url: string): Promise<string> {
   return await (await fetch(url, { headers: { accept: 'text/html' } })).text()
 }
 
-inBothModes('a request that has not ended is the first row of the list, and has a page until it ends', async (t, build) => {
+inBothProducts('a request that has not ended is the first row of the list, and has a page until it ends', async (t, build) => {
   let endings: Array<() => void> = []
   const app = await build((app) => { endings = declare(app) })
   const origin = `http://127.0.0.1:${await listen(app)}`
@@ -82,7 +82,7 @@ inBothModes('a request that has not ended is the first row of the list, and has 
   t.notMatch(await page(`${origin}/_profiler/`), '<tbody class="waiting">')
 })
 
-inBothModes('the page of a request before its handler changes nothing that is recorded later', async (t, build) => {
+inBothProducts('the page of a request before its handler changes nothing that is recorded later', async (t, build) => {
   let next = (): void => {}
   const app = await build(async (app) => await app.register(async (scope) => {
     scope.addHook('preParsing', function wait (_request, _reply, _payload, done) { next = done })
@@ -103,7 +103,7 @@ inBothModes('the page of a request before its handler changes nothing that is re
   t.equal(profile?.events.find(({ listener }) => listener === 'wait')?.outcome, 'ran')
 })
 
-inBothModes('a request whose client has left has what it waited for', async (t, build) => {
+inBothProducts('a request whose client has left has what it waited for', async (t, build) => {
   const app = await build(declare)
   const origin = `http://127.0.0.1:${await listen(app)}`
   const client = http.get(`${origin}/orders/7`).on('error', () => {})
@@ -115,7 +115,7 @@ inBothModes('a request whose client has left has what it waited for', async (t, 
   t.match(await page(`${origin}/_profiler/${request?.token}`), /What did it wait for\?[^]*In the handler/)
 })
 
-inBothModes('event streams, other protocols and pages of the profiler are no requests that wait', async (t, build) => {
+inBothProducts('event streams, other protocols and pages of the profiler are no requests that wait', async (t, build) => {
   const app = await build((app) => {
     app.get('/events', (_request, reply) => {
       reply.hijack()
@@ -136,7 +136,7 @@ inBothModes('event streams, other protocols and pages of the profiler are no req
   t.same(waiting.map(({ route }) => route), ['GET /hang'])
 })
 
-inBothModes('the form begins and ends to trace what new requests wait for', async (t, build) => {
+inBothProducts('the form begins and ends to trace what new requests wait for', async (t, build) => {
   const app = await build((app) => {
     app.get('/hang', async () => { await new Promise(() => {}) })
   }, {}, { forceCloseConnections: true })
@@ -158,7 +158,7 @@ inBothModes('the form begins and ends to trace what new requests wait for', asyn
   t.match(await (await change({ trace: '0', form_token: formToken })).json(), { tracing: false })
 })
 
-inBothModes('the stream has the tokens of requests that have not ended, when they change', async (t, build) => {
+inBothProducts('the stream has the tokens of requests that have not ended, when they change', async (t, build) => {
   let endings: Array<() => void> = []
   const app = await build((app) => { endings = declare(app) }, {}, { forceCloseConnections: true })
   const origin = `http://127.0.0.1:${await listen(app)}`
@@ -175,7 +175,7 @@ inBothModes('the stream has the tokens of requests that have not ended, when the
   await (await response).text()
 })
 
-inBothModes('clients without access receive nothing about requests that have not ended', async (t, build) => {
+inBothProducts('clients without access receive nothing about requests that have not ended', async (t, build) => {
   const app = await build(declare)
   const headers = { 'x-forwarded-for': '203.0.113.9' }
   for (const url of ['/_profiler/waiting.json', '/_profiler/waiting']) {

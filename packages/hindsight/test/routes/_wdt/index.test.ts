@@ -3,11 +3,11 @@ import { failure, profile } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { ISOLATION } from '../../../src/reading/pages/layout.js'
 import { listen, raw } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const route = { name: 'robots', pattern: '/robots.txt', params: {}, methods: ['GET'] }
 
-inBothModes('the route sends the toolbar of a stored profile', async (t, build) => {
+inBothProducts('the route sends the toolbar of a stored profile', async (t, build) => {
   const app = await build()
   const log = (level: 'info' | 'error' | 'fatal') => ({ time: '2026-01-02T03:04:05.678Z', level, channel: 'app', message: 'm', context: {} })
   app.hindsight.profiler.save(profile(
@@ -62,18 +62,18 @@ inBothModes('the route sends the toolbar of a stored profile', async (t, build) 
   t.match(hostile?.textContent, '<script>alert(1)</script>')
 })
 
-inBothModes('an unknown or invalid token is a 404', async (t, build, mode) => {
+inBothProducts('an unknown or invalid token is a 404', async (t, build, product) => {
   const app = await build()
   for (const token of ['ffffff', 'FFFFFF', 'x', '..%2f..%2fetc%2fpasswd', 'x.json.json', '%00']) {
     const response = await app.inject({ url: `/_wdt/${token}`, headers: { accept: 'application/json' } })
     t.equal(response.statusCode, 404, token)
     const message = `Token "${decodeURIComponent(token).replace(/\.json$/, '')}" was not found.`
-    t.match(response.json(), mode === 'full' ? { exceptions: [{ message }] } : { detail: message }, token)
+    t.match(response.json(), product === 'service' ? { exceptions: [{ message }] } : { detail: message }, token)
   }
   t.equal((await app.inject({ method: 'POST', url: '/_wdt/ffffff' })).statusCode, 404, 'whatever the method')
 })
 
-inBothModes('clients without access, and production, receive a 404', async (t, build) => {
+inBothProducts('clients without access, and production, receive a 404', async (t, build) => {
   const app = await build()
   app.hindsight.profiler.save(profile('00000a'))
   const port = await listen(app)

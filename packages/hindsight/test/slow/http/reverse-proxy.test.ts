@@ -36,8 +36,8 @@ const CONFIGURATIONS: Record<string, [directives: string, open: boolean]> = {
 }
 
 const MODES: Record<string, (t: Test, options?: HindsightOptions) => Promise<FastifyInstance>> = {
-  full: (t, options) => build(t, options, routes),
-  observe: async (t, options) => {
+  service: (t, options) => build(t, options, routes),
+  package: async (t, options) => {
     const app = Fastify({ pluginTimeout: 60_000 })
     t.teardown(() => app.close())
     await app.register(hindsight, { debug: true, profiler: { storage: 'memory' }, ...options })

@@ -8,7 +8,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { pluginOf } from '../../support/products.js'
 import { contextOf, requestContext } from '../../../src/lifecycle/state.js'
 import { SECRET } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 
 const JSON_BODY = ['application/json', '{"a', '":1}'] as const
 const BODIES: Array<readonly [type: string, ...parts: string[]]> = [
@@ -17,7 +17,7 @@ const BODIES: Array<readonly [type: string, ...parts: string[]]> = [
 
 // Fastify restores it after the parser of the body, which reads in the context of the connection.
 for (const [version, create] of [['current', Fastify], ['oldest', Oldest as unknown as typeof Fastify]] as const) {
-  inBothModes(`hooks and handlers run in the context of their request, also after its body, with the ${version} Fastify`, async (t, _build, mode) => {
+  inBothProducts(`hooks and handlers run in the context of their request, also after its body, with the ${version} Fastify`, async (t, _build, product) => {
     const app = create({ pluginTimeout: 60_000 }) as unknown as FastifyInstance
     t.teardown(() => app.close())
     const seen: string[] = []
@@ -25,8 +25,8 @@ for (const [version, create] of [['current', Fastify], ['oldest', Oldest as unkn
       t.equal(requestContext.getStore()?.ofRequest, contextOf(request), where)
       seen.push(where)
     }
-    const session = mode === 'full' ? { session: { secret: SECRET } } : {}
-    await app.register(pluginOf(mode), { debug: true, ...session, profiler: { storage: 'memory' } })
+    const session = product === 'service' ? { session: { secret: SECRET } } : {}
+    await app.register(pluginOf(product), { debug: true, ...session, profiler: { storage: 'memory' } })
     for (const name of ['onRequest', 'preValidation', 'preHandler', 'onResponse'] as const) {
       app.addHook(name, async (request: FastifyRequest) => { record(name, request) })
       app.addHook(name, (request: FastifyRequest, _reply: unknown, done: () => void) => { record(name, request); done() })

@@ -4,7 +4,7 @@ import mongoose from 'mongoose'
 import t, { type Test } from 'tap'
 import { observe } from '../../../src/queries/observe.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { compare } from '../../queries/compare.js'
 
 type Document = Record<string, unknown>
@@ -103,7 +103,7 @@ t.test('MongoClient', async (t) => {
     }
   ])
 
-  inBothModes('secrets of documents are masked, and the line is that of the application', async (t, build) => {
+  inBothProducts('secrets of documents are masked, and the line is that of the application', async (t, build) => {
     const client = observe(new MongoClient(url))
     t.teardown(() => client.close())
     const app = await build((app) => app.get('/', async () => {
@@ -119,7 +119,7 @@ t.test('MongoClient', async (t) => {
 
 t.test('mongoose, by its channels', async (t) => {
   const url = await server(t)
-  inBothModes('operations with their lines, rows and failures', async (t, build) => {
+  inBothProducts('operations with their lines, rows and failures', async (t, build) => {
     const connection = await mongoose.createConnection(url).asPromise()
     t.teardown(() => connection.close())
     const User = connection.model('User', new mongoose.Schema({ _id: Number, name: String, password: String }))
@@ -153,7 +153,7 @@ t.test('mongoose, by its channels', async (t) => {
     t.notMatch(JSON.stringify(collectors.queries), 'planted secret')
   }, t)
 
-  inBothModes('operations have the whole command of an observed client, and are recorded once', async (t, build) => {
+  inBothProducts('operations have the whole command of an observed client, and are recorded once', async (t, build) => {
     const connection = await mongoose.createConnection(url, { monitorCommands: true }).asPromise()
     t.teardown(() => connection.close())
     observe(connection.getClient())
@@ -175,7 +175,7 @@ t.test('mongoose, by its channels', async (t) => {
     t.notMatch(JSON.stringify(collectors.queries), 'planted secret')
   }, t)
 
-  inBothModes('rows one by one are repetitions, and pages have no finding', async (t, build) => {
+  inBothProducts('rows one by one are repetitions, and pages have no finding', async (t, build) => {
     const connection = await mongoose.createConnection(url).asPromise()
     const client = observe(new MongoClient(url))
     t.teardown(() => Promise.all([connection.close(), client.close()]))

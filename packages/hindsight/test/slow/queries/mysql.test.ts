@@ -3,7 +3,7 @@ import promises from 'mysql2/promise'
 import t from 'tap'
 import { profileOf } from '../../support/app.js'
 import { mariaServer } from '../support/mariadb.js'
-import { inBothModes, type TestedMode } from '../../support/products.js'
+import { inBothProducts, type TestedProduct } from '../../support/products.js'
 
 t.setTimeout(300_000)
 
@@ -17,7 +17,7 @@ t.test('mysql2, by its channels', async (t) => {
   t.teardown(() => pool.end())
   for (const statement of TABLE) await pool.query(statement)
 
-  inBothModes('queries of a pool and of its connections', async (t, build) => {
+  inBothProducts('queries of a pool and of its connections', async (t, build) => {
     const callbacks = mysql.createPool({ ...server, connectionLimit: 1 })
     t.teardown(() => new Promise<void>((resolve) => callbacks.end(() => resolve())))
     const app = await build((app) => app.get('/', async () => {
@@ -54,18 +54,18 @@ t.test('mysql2, by its channels', async (t) => {
     })
   }, t)
 
-  inBothModes('a pool whose connections are taken: each query is one of its own request', async (t, build, mode: TestedMode) => {
+  inBothProducts('a pool whose connections are taken: each query is one of its own request', async (t, build, product: TestedProduct) => {
     const app = await build((app) => app.get('/:n', async (request) => {
-      await pool.query(`select sleep(0.05), ${(request.params as { n: number }).n}, '${mode}'`)
+      await pool.query(`select sleep(0.05), ${(request.params as { n: number }).n}, '${product}'`)
     }))
     const responses = await Promise.all([1, 2, 3, 4].map((n) => app.inject(`/${n}`)))
     for (const [i, response] of responses.entries()) {
       const { collectors } = await profileOf(app, response)
-      t.match(collectors.queries, { count: 1, queries: [{ statement: `select sleep(0.05), ${i + 1}, '${mode}'`, source: SOURCE, wait: Number }] })
+      t.match(collectors.queries, { count: 1, queries: [{ statement: `select sleep(0.05), ${i + 1}, '${product}'`, source: SOURCE, wait: Number }] })
     }
   }, t)
 
-  inBothModes('a query of a callback is one of the request that sent the first one', async (t, build) => {
+  inBothProducts('a query of a callback is one of the request that sent the first one', async (t, build) => {
     const callbacks = mysql.createPool({ ...server, connectionLimit: 1 })
     t.teardown(() => new Promise<void>((resolve) => callbacks.end(() => resolve())))
     const app = await build((app) => app.get<{ Params: { n: string } }>('/:n', ({ params: { n } }, reply) => {

@@ -12,7 +12,7 @@ import { observe } from '../../../src/queries/observe.js'
 import { compare, type Program } from '../../queries/compare.js'
 import { profileOf } from '../../support/app.js'
 import { mariaServer } from '../support/mariadb.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { postgresServer } from '../../support/postgres.js'
 
 t.setTimeout(300_000)
@@ -127,7 +127,7 @@ t.test('TypeORM', async (t) => {
   const open = async (): Promise<DataSource> => await new DataSource({ type: 'postgres', url: connection, entities: [Item] }).initialize()
   await compare(t, open, (source) => source.destroy(), TYPEORM)
 
-  inBothModes('observed before it is initialized', async (t, build) => {
+  inBothProducts('observed before it is initialized', async (t, build) => {
     const source = observe(new DataSource({ type: 'postgres', url: connection, entities: [Item] }))
     await source.initialize()
     t.teardown(() => source.destroy())
@@ -169,7 +169,7 @@ t.test('Sequelize', async (t) => {
   const open = (): Sequelize => new Sequelize(connection, { logging: false })
   await compare(t, open, (sequelize) => sequelize.close(), SEQUELIZE)
 
-  inBothModes('its errors are those of the database', async (t, build) => {
+  inBothProducts('its errors are those of the database', async (t, build) => {
     const sequelize = observe(open())
     t.teardown(() => sequelize.close())
     const app = await build((app) => app.get('/', async () => {
@@ -188,7 +188,7 @@ t.test('Sequelize', async (t) => {
   }, t)
 })
 
-inBothModes('the caller of a query of an ORM', async (t, build) => {
+inBothProducts('the caller of a query of an ORM', async (t, build) => {
   const connection = await url(t)
   if (connection === null) return
   const instance = observe(knex({ client: 'pg', connection, pool: { min: 0, max: 2 } }))
@@ -224,7 +224,7 @@ t.test('drivers with channels: a query of an ORM is recorded once', async (t) =>
   const server = await mariaServer(t)
   if (!server) return
   const { port, host, user, password, database } = server
-  inBothModes('knex and TypeORM with mysql2', async (t, build) => {
+  inBothProducts('knex and TypeORM with mysql2', async (t, build) => {
     const instance = observe(knex({ client: 'mysql2', connection: { port, host, user, password, database } }))
     const source = observe(new DataSource({ type: 'mysql', port, host, username: user, password, database }))
     const sequelize = observe(new Sequelize(database, user, password, { dialect: 'mysql', host, port, logging: false }))

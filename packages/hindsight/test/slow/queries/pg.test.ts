@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { observe } from '../../../src/queries/observe.js'
 import { compare, type Program } from '../../queries/compare.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { postgresServer, type PostgresServer } from '../../support/postgres.js'
 
 t.setTimeout(300_000)
@@ -206,7 +206,7 @@ t.test('pg', async (t) => {
   })
 })
 
-inBothModes('a query of a callback is one of the request that sent the first one', async (t, build) => {
+inBothProducts('a query of a callback is one of the request that sent the first one', async (t, build) => {
   const postgres = await postgresServer(t)
   if (!postgres) return
   const pool = observe(new pg.Pool({ connectionString: postgres.url, max: 1 }))
@@ -222,7 +222,7 @@ inBothModes('a query of a callback is one of the request that sent the first one
   }
 })
 
-inBothModes('an error of a callback has few calls of Hindsight between it and the client', async (t, build) => {
+inBothProducts('an error of a callback has few calls of Hindsight between it and the client', async (t, build) => {
   const postgres = await postgresServer(t)
   if (!postgres) return
   const pool = observe(new pg.Pool({ connectionString: postgres.url }))
@@ -232,7 +232,7 @@ inBothModes('an error of a callback has few calls of Hindsight between it and th
   t.match(frames, [/pg\.test\.ts:/, /AsyncLocalStorage\.run/, /enter/, /observed/, /node_modules.pg-pool/])
 })
 
-inBothModes('a pool whose connections are taken: the time of waiting is separate', async (t, build) => {
+inBothProducts('a pool whose connections are taken: the time of waiting is separate', async (t, build) => {
   const postgres = await server(t)
   if (!postgres) return
   const pool = observe(new pg.Pool({ connectionString: postgres.url, max: 1 }))

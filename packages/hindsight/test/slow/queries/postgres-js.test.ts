@@ -3,7 +3,7 @@ import t from 'tap'
 import { observe } from '../../../src/queries/observe.js'
 import { compare, type Program } from '../../queries/compare.js'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { postgresServer } from '../../support/postgres.js'
 
 t.setTimeout(300_000)
@@ -117,7 +117,7 @@ t.test('postgres.js', async (t) => {
   const debugged = (): Sql => postgres(server.url, { max: 2, debug () {} })
   await t.test('with its option debug', async (t) => await compare(t, debugged, close, PROGRAMS.filter(({ name }) => /place/.test(name))))
 
-  inBothModes('the line of a query is where it was made', async (t, build) => {
+  inBothProducts('the line of a query is where it was made', async (t, build) => {
     const sql = observe(postgres(server.url, { max: 2 }))
     t.teardown(() => sql.end())
     const app = await build((app) => app.get('/', async () => {

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import t, { type Test } from 'tap'
 import { profileOf } from '../../support/app.js'
-import { inBothModes } from '../../support/products.js'
+import { inBothProducts } from '../../support/products.js'
 import { connectTo, freePort } from '../../support/ports.js'
 import { findProgram, missing, serverFolder, startServer } from '../../support/server-process.js'
 
@@ -31,7 +31,7 @@ t.test('ioredis and node-redis, by their channels', async (t) => {
   await redis.connect()
   t.teardown(() => redis.quit())
 
-  inBothModes('ioredis: commands, a pipeline, a failure', async (t, build) => {
+  inBothProducts('ioredis: commands, a pipeline, a failure', async (t, build) => {
     const app = await build((app) => app.get('/', async () => {
       await ioredis.set('item:1', 'secret value')
       await ioredis.get('item:1')
@@ -57,7 +57,7 @@ t.test('ioredis and node-redis, by their channels', async (t) => {
     t.notMatch(JSON.stringify(collectors.queries), 'secret value')
   }, t)
 
-  inBothModes('node-redis: commands, a transaction, a failure', async (t, build) => {
+  inBothProducts('node-redis: commands, a transaction, a failure', async (t, build) => {
     const app = await build((app) => app.get('/', async () => {
       await redis.set('item:2', 'secret value')
       await redis.get('item:2')

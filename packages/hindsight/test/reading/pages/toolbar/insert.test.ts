@@ -2,14 +2,14 @@ import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { service } from '../../../../../../app/service.js'
 import { build, type BuildOptions } from '../../../support/app.js'
-import { inBothModes } from '../../../support/products.js'
+import { inBothProducts } from '../../../support/products.js'
 import { parseHtml } from '../../../support/parse-html.js'
 
 const HTML = '<!doctype html><html lang="en"><head><title>Page</title></head><body><p>Ü</p></body></html>\n'
 const VALIDATORS = { etag: '"a"', 'last-modified': 'Thu, 01 Jan 2026 00:00:00 GMT', 'accept-ranges': 'bytes' }
 
 /** An application whose route `/` answers with the headers of the query and the markup of `head` in its page. */
-async function start (t: Test, mode: 'observe' | 'full', options: BuildOptions = {}): Promise<FastifyInstance> {
+async function start (t: Test, product: 'package' | 'service', options: BuildOptions = {}): Promise<FastifyInstance> {
   const app = await build({
     contentSecurityPolicy: false,
     ...options,
@@ -21,15 +21,15 @@ async function start (t: Test, mode: 'observe' | 'full', options: BuildOptions =
     }
   })
   t.teardown(() => app.close())
-  if (mode === 'observe') Object.assign(app.hindsight, { lifecycle: null })
+  if (product === 'package') Object.assign(app.hindsight, { lifecycle: null })
   return app
 }
 
 const toolbarOf = (body: string): Element | null => parseHtml(body).querySelector('hindsight-toolbar')
 const linkOf = (body: string): Element | null | undefined => toolbarOf(body)?.querySelector('template')?.content.querySelector('link')
 
-t.test('in observe mode no policy is changed, and the toolbar respects all policies', async (t) => {
-  const app = await start(t, 'observe')
+t.test('the package changes no policy, and the toolbar respects all policies', async (t) => {
+  const app = await start(t, 'package')
   for (const [headers, expected] of [
     [{}, true],
     [{ 'content-security-policy': "default-src 'self'" }, true],
@@ -50,19 +50,19 @@ t.test('in observe mode no policy is changed, and the toolbar respects all polic
   }
 })
 
-t.test('in observe mode a page with the toolbar has no validators, and the correct length', async (t) => {
-  const app = await start(t, 'observe')
+t.test('with the package a page with the toolbar has no validators, and the correct length', async (t) => {
+  const app = await start(t, 'package')
   const changed = await app.inject({ url: '/', query: { ...VALIDATORS, 'content-length': String(Buffer.byteLength(HTML)) } })
   t.match(changed.headers, { etag: undefined, 'last-modified': undefined, 'accept-ranges': undefined })
   t.equal(Number(changed.headers['content-length']), changed.rawPayload.length)
   const same = await app.inject({ url: '/', query: { ...VALIDATORS, 'content-security-policy': "default-src 'none'" } })
   t.match(same.headers, VALIDATORS)
   t.equal(same.body, HTML)
-  t.match((await (await start(t, 'full')).inject({ url: '/', query: VALIDATORS })).headers, VALIDATORS)
+  t.match((await (await start(t, 'service')).inject({ url: '/', query: VALIDATORS })).headers, VALIDATORS)
 })
 
 t.test('the files of the toolbar have URLs', async (t) => {
-  const app = await start(t, 'observe', { trustedProxies: ['127.0.0.1'] })
+  const app = await start(t, 'package', { trustedProxies: ['127.0.0.1'] })
   const hrefOf = async (query: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<string | null | undefined> =>
     linkOf((await app.inject({ url: '/', query, headers })).body)?.getAttribute('href')
   t.match(await hrefOf(), /^\/_profiler\/assets\/[0-9a-f]{16}\.css$/)
@@ -96,20 +96,20 @@ const CACHEABLE = {
   'vercel-cdn-cache-control': 'max-age=600'
 }
 
-inBothModes('a page with the toolbar is not cached; other pages keep their headers', async (t, _build, mode) => {
-  const app = await start(t, mode)
+inBothProducts('a page with the toolbar is not cached; other pages keep their headers', async (t, _build, product) => {
+  const app = await start(t, product)
   const { headers, body } = await app.inject({ url: '/', query: CACHEABLE })
-  t.ok(toolbarOf(body), mode)
-  t.equal(headers['cache-control'], 'no-store', mode)
+  t.ok(toolbarOf(body), product)
+  t.equal(headers['cache-control'], 'no-store', product)
   t.match(headers, { expires: undefined, 'cdn-cache-control': undefined, 'surrogate-control': undefined, 'vercel-cdn-cache-control': undefined })
   for (const request of [{ remoteAddress: '203.0.113.9' }, { headers: { 'sec-fetch-dest': 'empty' } }]) {
     const other = await app.inject({ url: '/', query: CACHEABLE, ...request })
     t.equal(toolbarOf(other.body), null)
-    t.match(other.headers, CACHEABLE, mode)
+    t.match(other.headers, CACHEABLE, product)
   }
 })
 
-inBothModes('the toolbar is inserted where the body of a document ends, wherever else that text is', async (t, build) => {
+inBothProducts('the toolbar is inserted where the body of a document ends, wherever else that text is', async (t, build) => {
   const BAR = '<hindsight-toolbar>'
   const pages: Array<[page: string, before: string | null]> = [
     ['<body><h1>a</h1></body></html><!-- after </body> -->', '</body></html><!--'],
@@ -155,7 +155,7 @@ inBothModes('the toolbar is inserted where the body of a document ends, wherever
   }
 })
 
-inBothModes('the place of the toolbar is found in linear time', async (t, build) => {
+inBothProducts('the place of the toolbar is found in linear time', async (t, build) => {
   const app = await build((app) => {
     app.get('/:part', async (request, reply) => reply.type('text/html').send((request.params as { part: string }).part.repeat(100_000)))
   })
@@ -165,10 +165,10 @@ inBothModes('the place of the toolbar is found in linear time', async (t, build)
   }
 })
 
-inBothModes('the toolbar is readable in any charset', async (t, build, mode) => {
+inBothProducts('the toolbar is readable in any charset', async (t, build, product) => {
   const app = await build((app) => {
     app.get('/', { config: { name: 'straße 𝒳' } }, async (_request, reply) => reply.type('text/html').send(HTML))
-  }, mode === 'full' ? { contentSecurityPolicy: false } : {})
+  }, product === 'service' ? { contentSecurityPolicy: false } : {})
   const { body } = await app.inject({ url: '/', headers: { accept: 'text/html' } })
   const markup = /<hindsight-toolbar>.*<\/hindsight-toolbar>/s.exec(body)?.[0] ?? ''
   t.match(markup, /^[\0-\x7f]+$/)

@@ -8,7 +8,7 @@ import { explain } from '../../../../src/parts/queries/plan.js'
 import type { Run } from '../../../../src/queries/run.js'
 import { profileOf } from '../../../support/app.js'
 import { mariaServer } from '../../support/mariadb.js'
-import { inBothModes } from '../../../support/products.js'
+import { inBothProducts } from '../../../support/products.js'
 import { postgresServer } from '../../../support/postgres.js'
 
 const json = { accept: 'application/json' }
@@ -17,7 +17,7 @@ if (postgres !== null) {
   await postgres.psql('create table item (id int primary key, owner text, day timestamptz); ' +
     'insert into item select i, i, now() from generate_series(1, 20000) i; analyze item')
 
-  inBothModes('plans of PostgreSQL', async (t, build) => {
+  inBothProducts('plans of PostgreSQL', async (t, build) => {
     const pool = observe(new pg.Pool({ connectionString: postgres.url, max: 2 }))
     t.teardown(() => pool.end())
     const queries = [
@@ -42,7 +42,7 @@ if (postgres !== null) {
     t.same((await pool.query('select 1 as one')).rows, [{ one: 1 }])
   })
 
-  inBothModes('a client of one connection, which may be in a transaction, has no plan', async (t, build) => {
+  inBothProducts('a client of one connection, which may be in a transaction, has no plan', async (t, build) => {
     const client = observe(new pg.Client({ connectionString: postgres.url }))
     await client.connect()
     t.teardown(() => client.end())
@@ -76,7 +76,7 @@ if (postgres !== null) {
 
 const maria = await mariaServer(t)
 if (maria !== null) {
-  inBothModes('plans of mysql2', async (t, build) => {
+  inBothProducts('plans of mysql2', async (t, build) => {
     const pool = observe(mysql.createPool({ ...maria, connectionLimit: 1 }))
     const callbacks = observe(mysqlCallbacks.createPool({ ...maria, connectionLimit: 1 }))
     t.teardown(() => Promise.all([pool.end(), new Promise<void>((resolve) => callbacks.end(() => resolve()))]))

@@ -10,7 +10,7 @@ import { queryOfSpan } from '../../../../src/parts/queries/query-spans.js'
 import { problemsOf } from '../../../../src/parts/read.js'
 import { spans } from '../../../../src/parts/spans/index.js'
 import { profileOf } from '../../../support/app.js'
-import { inBothModes } from '../../../support/products.js'
+import { inBothProducts } from '../../../support/products.js'
 import { shown, texts } from '../../../parts/support.js'
 
 function tracerOf (t: Test): Tracer {
@@ -24,7 +24,7 @@ function tracerOf (t: Test): Tracer {
   return trace.getTracer('pg', '1.0.0')
 }
 
-inBothModes('queries that also come as spans are shown once', async (t, build) => {
+inBothProducts('queries that also come as spans are shown once', async (t, build) => {
   const tracer = tracerOf(t)
   const send = async (statement: string, parameters: unknown[], attributes: Attributes): Promise<void> => {
     const span = tracer.startSpan('pg.query', { kind: SpanKind.CLIENT, attributes })
@@ -63,7 +63,7 @@ inBothModes('queries that also come as spans are shown once', async (t, build) =
   t.same(recorded.map(({ shownAs }) => shownAs?.replace('?panel=queries#', '')).slice(0, 3), ['query-1', 'query-2', 'query-3'])
 })
 
-inBothModes('the spans of Prisma in an operation are below it', async (t, build) => {
+inBothProducts('the spans of Prisma in an operation are below it', async (t, build) => {
   const tracer = tracerOf(t)
   const app = await build((app) => {
     app.get('/', async () => {

@@ -11,7 +11,7 @@ import { SpanLog, type SpanLike } from '../../../../src/parts/spans/span-process
 import { problemsOf } from '../../../../src/parts/read.js'
 import { createMask } from '../../../../src/mask/mask.js'
 import { profileOf } from '../../../support/app.js'
-import { inBothModes } from '../../../support/products.js'
+import { inBothProducts } from '../../../support/products.js'
 import { HOSTILE } from '../../../parts/hostile.js'
 import { profile } from '../../../parts/fixture.js'
 import { shown, texts } from '../../../parts/support.js'
@@ -34,7 +34,7 @@ async function spansOf (app: FastifyInstance, url: string): Promise<Spans> {
   return (await profileOf(app, await app.inject(url))).collectors.spans as Spans
 }
 
-inBothModes('spans of the application are in the profile of their request, and in its waterfall', async (t, build) => {
+inBothProducts('spans of the application are in the profile of their request, and in its waterfall', async (t, build) => {
   const pg = tracer(t)
   const app = await build((app) => {
     app.get('/:name', async (request) => await pg.startActiveSpan(`SELECT ${(request.params as { name: string }).name}`, {
@@ -81,7 +81,7 @@ inBothModes('spans of the application are in the profile of their request, and i
   t.equal(problemsOf(spansPanel, whole).errors, 1)
 })
 
-inBothModes('spans without a profiled request are not recorded', async (t, build) => {
+inBothProducts('spans without a profiled request are not recorded', async (t, build) => {
   const pg = tracer(t)
   const app = await build((app) => {
     app.get('/', async () => 'x')
@@ -148,7 +148,7 @@ t.test('the panel shows hostile and missing data safely', async (t) => {
   t.match(shown(spansPanel, profile('000001', { collectors: { spans: {} } })).textContent, 'None was recorded.')
 })
 
-inBothModes('spans are recorded until the response has ended', async (t, build) => {
+inBothProducts('spans are recorded until the response has ended', async (t, build) => {
   const pg = tracer(t)
   const later: Array<() => void> = []
   const app = await build((app) => {

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import type { Profile } from '../../../../src/store/profile.js'
 import { build, listen } from '../../../support/app.js'
 import { chromium, CLOSING } from '../../support/browser.js'
-import { inBothModes } from '../../../support/products.js'
+import { inBothProducts } from '../../../support/products.js'
 import { axeViolationsOfThemes, OBSERVE_SHIFTS, overflow, watchedPage } from '../../support/page.js'
 import { failure, profile, tokens } from '../../../parts/fixture.js'
 
@@ -106,7 +106,7 @@ if (browser !== undefined) {
     t.same(heard, [])
   })
 
-  inBothModes('requests that arrive during a pause appear with Live, and not before', async (t, build) => {
+  inBothProducts('requests that arrive during a pause appear with Live, and not before', async (t, build) => {
     const app = await build((app) => app.get('/*', async () => 'fine'), {}, CLOSING)
     const origin = `http://127.0.0.1:${await listen(app)}`
     const { page, heard } = await watchedPage(browser, origin)

@@ -5,7 +5,7 @@ import { timeline } from '../../../../src/parts/timeline/index.js'
 import { pageAssets } from '../../../../src/reading/pages/layout.js'
 import { panelsOf } from '../../../../src/parts/read.js'
 import { build, listen } from '../../../support/app.js'
-import { inBothModes } from '../../../support/products.js'
+import { inBothProducts } from '../../../support/products.js'
 import { chromium, CLOSING } from '../../support/browser.js'
 import { axeViolationsOfThemes, overflow, watchedPage } from '../../support/page.js'
 import { failure, profile, tokens } from '../../../parts/fixture.js'
@@ -246,7 +246,7 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  inBothModes('lists in the panel of an application have their numbers', async (t, build) => {
+  inBothProducts('lists in the panel of an application have their numbers', async (t, build) => {
     const render = () => html`<ol><li>select 1</li></ol>`
     const app = await build((app) => app.get('/', async () => 'done'), {
       profiler: { collectors: [{ name: 'own', collect: () => 1, panel: { render } }] }

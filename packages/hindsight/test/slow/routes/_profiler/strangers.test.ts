@@ -22,13 +22,13 @@ const TOKEN = '00000a'
 const OTHER = '00000b'
 const NO_ROUTES = new URL('../../../../../../test/fixtures/no-routes', import.meta.url).pathname
 
-type Mode = 'observe' | 'preload' | 'full' | 'service'
+type Mode = 'package' | 'preload' | 'service' | 'application'
 
-const MODES: readonly Mode[] = ['observe', 'full', 'service']
+const MODES: readonly Mode[] = ['package', 'service', 'application']
 
 interface Site {
   app: FastifyInstance
-  mode: Mode
+  product: Mode
   hindsight: Services
   port: number
   /** The routes of the profiler's pages. */
@@ -46,28 +46,28 @@ interface Way {
 /** What is put for a parameter of a route: one that is not known here stops the tests, so that a new route is asked too. */
 const PARAMS: Record<string, string> = { token: TOKEN, other: OTHER, name: Object.values(pageAssets)[0]?.name ?? '', code: '500', format: 'json' }
 
-const isObserved = (mode: Mode): boolean => mode === 'observe' || mode === 'preload'
+const isObserved = (product: Mode): boolean => product === 'package' || product === 'preload'
 
-/** Starts an application, and enumerates the routes of our pages: its own in `full` mode, those of a private application otherwise. */
-async function start (t: Test, mode: Mode, { options = {}, server = {}, prefix, declare }: Way): Promise<Site> {
+/** Starts an application, and enumerates the routes of our pages: its own in the service, those of a private application otherwise. */
+async function start (t: Test, product: Mode, { options = {}, server = {}, prefix, declare }: Way): Promise<Site> {
   const app = Fastify({
-    ...(mode === 'service' && serverOptions), logger: { level: 'silent' }, pluginTimeout: 60_000, forceCloseConnections: true, ...server
+    ...(product === 'application' && serverOptions), logger: { level: 'silent' }, pluginTimeout: 60_000, forceCloseConnections: true, ...server
   } as FastifyServerOptions) as unknown as FastifyInstance
   t.teardown(() => app.close())
   const ours: Route[] = []
   const settings: ServiceOptions = { debug: true, profiler: { storage: 'memory' }, ...options }
-  if (mode === 'preload') preload(app, settings)
-  let isOurs = !isObserved(mode)
+  if (product === 'preload') preload(app, settings)
+  let isOurs = !isObserved(product)
   app.addHook('onRoute', ({ method, url }) => { if (isOurs) ours.push(...[method].flat().map((one) => asRoute(one, url, PARAMS))) })
   let part = app
   const register = async (app: FastifyInstance): Promise<void> => {
     part = app
-    if (mode === 'service') {
+    if (product === 'application') {
       await app.register(
         application,
         { service: { ...settings, session: { secret: 'a secret of the tests, thirty-two characters and more' } }, routesDir: NO_ROUTES }
       )
-    } else if (mode !== 'preload') await app.register(pluginOf(mode), { ...settings })
+    } else if (product !== 'preload') await app.register(pluginOf(product), { ...settings })
     isOurs = false
     probe(app)
     app.get('/ok', () => 'x')
@@ -78,11 +78,11 @@ async function start (t: Test, mode: Mode, { options = {}, server = {}, prefix, 
   const port = await listen(app)
   const { hindsight: services } = part
   // The first request waits for what is loaded beside the start of an application that is observed.
-  if (isObserved(mode)) await enumerate(app, `${services.base}/_profiler/`, ours)
+  if (isObserved(product)) await enumerate(app, `${services.base}/_profiler/`, ours)
   if ('profiler' in services) {
     for (const token of [TOKEN, OTHER]) services.profiler.save(profile(token, { url: `http://localhost/${SECRET}`, route: 'x' } as never))
   }
-  return { app, mode, hindsight: services, port, ours }
+  return { app, product: mode, hindsight: services, port, ours }
 }
 
 /** Has the route that a request came to answer with its own name. */
@@ -160,7 +160,7 @@ const spelled = (path: string): string[] => [
 
 const inTurn = <T>(list: readonly T[], turn: number, count: number): T[] => Array.from({ length: count }, (_, i) => list[(turn + i) % list.length] as T)
 
-async function refused (t: Test, { port, mode }: Site, how: Parameters<typeof ask>[1], name: string, open = false): Promise<void> {
+async function refused (t: Test, { port, product }: Site, how: Parameters<typeof ask>[1], name: string, open = false): Promise<void> {
   const answer = await ask(port, how)
   // A local client receives the token, for a request of any page; the token gives that page no access.
   // An application with a route for any path names its own methods.
@@ -169,7 +169,7 @@ async function refused (t: Test, { port, mode }: Site, how: Parameters<typeof as
   const what = `${name}: ${how.method ?? 'GET'} ${how.path} ${JSON.stringify(how.headers ?? {})}`
   const secret = secretIn(answer)
   if (secret !== null) t.fail(`${what} shows ${secret}`)
-  else if (!open && !CLOSED.has(answer.status) && !(isObserved(mode) && answer.status === UNSUPPORTED)) t.fail(`${what} is ${answer.status}`)
+  else if (!open && !CLOSED.has(answer.status) && !(isObserved(product) && answer.status === UNSUPPORTED)) t.fail(`${what} is ${answer.status}`)
   else if (open && answer.status < 200) t.fail(`${what} is not answered`)
 }
 
@@ -200,12 +200,12 @@ const WAYS: Array<[name: string, way: Way, open?: boolean, modes?: readonly Mode
   ],
   [
     'with its own word for what is not found', { declare: (app) => app.setNotFoundHandler(async (_request, reply) => await reply.code(404).send('nothing')) },
-    false, ['observe']
+    false, ['package']
   ],
   [
     'with its own pages for what is not found',
     { declare: (app) => app.setNotFoundHandler(async (_request, reply) => await reply.code(200).type('text/html').send('<!doctype html><body>start</body>')) },
-    true, ['observe']
+    true, ['package']
   ],
   ['with a route for any path', { declare: (app) => app.all('/*', async () => 'any') }, true],
   ['within a part with handlers of its own', {
@@ -218,9 +218,9 @@ const WAYS: Array<[name: string, way: Way, open?: boolean, modes?: readonly Mode
   }]
 ]
 
-for (const mode of [...MODES, 'preload'] as const) {
-  t.test(`${mode}: a local developer has access to each debug route`, async (t) => {
-    const { app, ours } = await start(t, mode, {})
+for (const product of [...MODES, 'preload'] as const) {
+  t.test(`${product}: a local developer has access to each debug route`, async (t) => {
+    const { app, ours } = await start(t, product, {})
     t.ok(ours.length > 20, 'they are enumerated')
     for (const path of [
       '/_profiler/', '/_profiler/:token', '/_profiler/:token/pin', '/_profiler/csp-report/:token', '/_profiler/assets/:name', '/_wdt/:token'
@@ -232,9 +232,9 @@ for (const mode of [...MODES, 'preload'] as const) {
   })
 
   for (const [name, way, open = false, modes = MODES] of WAYS) {
-    if (!modes.includes(mode)) continue
-    t.test(`${mode}, ${name}: no debug route answers clients without access`, async (t) => {
-      const site = await start(t, mode, way)
+    if (!modes.includes(product)) continue
+    t.test(`${product}, ${name}: no debug route answers clients without access`, async (t) => {
+      const site = await start(t, product, way)
       const token = await site.hindsight.profiler.formToken()
       t.ok(site.ours.length > 20, 'they are enumerated')
       const form = { form_token: token, pinned: '1', confirm: '1' }
@@ -273,7 +273,7 @@ for (const mode of [...MODES, 'preload'] as const) {
 
 t.test('if a listener is left to the application, clients without access see nothing', async (t) => {
   for (const [i, left] of OPTIONAL_LISTENERS.entries()) {
-    const site = await start(t, i % 2 === 0 ? 'full' : 'service', { options: { leave: [left] } })
+    const site = await start(t, i % 2 === 0 ? 'service' : 'application', { options: { leave: [left] } })
     for (const { method, path } of site.ours) {
       const [[stranger, how]] = inTurn(STRANGERS, i, 1) as [typeof STRANGERS[number]]
       await refused(t, site, { ...how, method, path, headers: { ...how.headers, ...(i % 3 === 0 && { Accept: 'text/html' }) } }, `${left}: ${stranger}`)
@@ -284,8 +284,8 @@ t.test('if a listener is left to the application, clients without access see not
 })
 
 t.test('a request that a handler injects has only the access of its client', async (t) => {
-  for (const mode of MODES) {
-    const site = await start(t, mode, {
+  for (const product of MODES) {
+    const site = await start(t, product, {
       declare: (app) => app.get('/batch', async (request) => {
         const { method, path } = request.query as Record<string, string>
         const { statusCode, headers, body } = await app.inject({ method: method as 'GET', url: path as string, headers: { accept: request.headers.accept } })
@@ -298,27 +298,28 @@ t.test('a request that a handler injects has only the access of its client', asy
           site.port, { ...how, path: `/batch?${new URLSearchParams({ method, path }).toString()}`, headers: { Accept: 'text/html', ...how.headers } }
         )
         const { statusCode, names, body: inner } = JSON.parse(body) as Record<string, string>
-        t.equal(secretIn({ status: 0, head: String(names).replaceAll(',', '\r\n'), body: String(inner) }), null, `${mode}: ${method} ${path} for ${stranger}`)
+        const received = { status: 0, head: String(names).replaceAll(',', '\r\n'), body: String(inner) }
+        t.equal(secretIn(received), null, `${product}: ${method} ${path} for ${stranger}`)
         // Where there is no route, Fastify requires a type of the body of QUERY.
-        t.equal(Number(statusCode), isObserved(mode) && method === 'QUERY' ? 400 : 404, `${mode}: ${method} ${path} for ${stranger}`)
+        t.equal(Number(statusCode), isObserved(product) && method === 'QUERY' ? 400 : 404, `${product}: ${method} ${path} for ${stranger}`)
         if (how.headers?.Origin === undefined) t.notMatch(head, /x-debug/i)
       }
       if (method !== 'GET') continue
       const { statusCode } = JSON.parse(
         (await ask(site.port, { path: `/batch?${new URLSearchParams({ method, path }).toString()}`, headers: { Accept: 'application/json' } })).body
       ) as { statusCode: number }
-      t.not(statusCode, path.startsWith('/_error') ? 200 : 0, `${mode}: ${path} for its developer`)
+      t.not(statusCode, path.startsWith('/_error') ? 200 : 0, `${product}: ${path} for its developer`)
     }
     t.match(
       (await ask(site.port, { path: `/batch?method=GET&path=/_profiler/${TOKEN}.json`, headers: { Accept: '*/*' } })).body, SECRET, 'the developer sees it'
     )
-    await untouched(t, site, mode)
+    await untouched(t, site, product)
   }
 })
 
 t.test('upgrades and tunnels do not bypass the access check', async (t) => {
-  for (const mode of MODES) {
-    const site = await start(t, mode, {
+  for (const product of MODES) {
+    const site = await start(t, product, {
       declare: (app) => {
         // As plugins for websockets have it.
         app.server.on('upgrade', (request, socket) => {
@@ -335,29 +336,29 @@ t.test('upgrades and tunnels do not bypass the access check', async (t) => {
     for (const path of new Set(site.ours.map(({ path }) => path))) {
       for (const Host of ['rebound.example', 'localhost']) {
         const answer = await ask(site.port, { path, headers: { Host, ...(Host === 'localhost' && { 'X-From': '203.0.113.9' }), ...upgrade }, wait: 300 })
-        t.equal(secretIn(answer), null, `${mode}: an upgrade of ${path}`)
+        t.equal(secretIn(answer), null, `${product}: an upgrade of ${path}`)
         t.not(answer.status, 101)
       }
     }
     const tunnel = await ask(site.port, { method: 'CONNECT', path: `localhost:${site.port}`, headers: { Host: 'rebound.example' }, wait: 300 })
-    t.not(tunnel.status, 200, `${mode}: a tunnel`)
-    await untouched(t, site, mode)
+    t.not(tunnel.status, 200, `${product}: a tunnel`)
+    await untouched(t, site, product)
   }
 })
 
 t.test('production has no debug route', async (t) => {
-  for (const mode of [...MODES, 'preload'] as const) {
+  for (const product of [...MODES, 'preload'] as const) {
     for (const [name, options] of [
       ['as it is', {}],
       ['with a store', { profiler: { production: true, storage: 'memory' } }],
       ['with failures alone', { profiler: 'errors' }]
     ] as Array<[string, ServiceOptions]>) {
-      const { ours, port } = await start(t, mode, { options: { debug: false, ...options } })
-      t.same(ours.filter(({ pattern }) => pattern.startsWith('/_')), [], `${mode}, ${name}: no route`)
+      const { ours, port } = await start(t, product, { options: { debug: false, ...options } })
+      t.same(ours.filter(({ pattern }) => pattern.startsWith('/_')), [], `${product}, ${name}: no route`)
       for (const path of ['/_profiler/', `/_profiler/${TOKEN}`, `/_wdt/${TOKEN}`, '/_error/500', '/_profiler/latest.json']) {
         for (const Accept of ['*/*', 'text/html']) {
           const answer = await ask(port, { path, headers: { Accept } })
-          t.same([answer.status, secretIn(answer)], [404, null], `${mode}, ${name}: ${path}`)
+          t.same([answer.status, secretIn(answer)], [404, null], `${product}, ${name}: ${path}`)
         }
       }
     }
@@ -366,11 +367,11 @@ t.test('production has no debug route', async (t) => {
 
 t.test('in production only users with the role see the pages, from any address', async (t) => {
   const verify = (token: string): StoredUser | null => token === 'other' ? null : { identifier: token, roles: [`ROLE_${token.toUpperCase()}`] }
-  for (const mode of ['full', 'service'] as const) {
+  for (const product of ['service', 'application'] as const) {
     for (const pattern of [undefined, '/_profiler', '/elsewhere']) {
       const security = { firewalls: [{ name: 'all', ...(pattern !== undefined && { pattern }), authenticators: { bearer: { verify } } }] }
       const site = await start(
-        t, mode, { options: { debug: false, session: false, security, profiler: { production: true, storage: 'memory' }, profilerRole: 'ROLE_OPERATOR' } }
+        t, product, { options: { debug: false, session: false, security, profiler: { production: true, storage: 'memory' }, profilerRole: 'ROLE_OPERATOR' } }
       )
       t.ok(site.ours.length > 10, 'they are enumerated')
       t.notOk(site.ours.some(({ pattern }) => /_wdt|_error|csp-report|replay/.test(pattern)), 'no route for debug mode only is among them')
@@ -382,11 +383,11 @@ t.test('in production only users with the role see the pages, from any address',
           const answer = await ask(site.port, { method, path, form, headers: { Accept, Authorization } })
           t.same(
             [secretIn({ ...answer, head: '' }), [401, 403].includes(answer.status)], [null, true],
-            `${mode}, ${pattern}: ${method} ${path} for ${who} is ${answer.status}`
+            `${product}, ${pattern}: ${method} ${path} for ${who} is ${answer.status}`
           )
         }
       }
-      await untouched(t, site, mode)
+      await untouched(t, site, product)
       const own = await ask(site.port, { path: `/_profiler/${TOKEN}.json`, headers: { Authorization: 'Bearer operator' } })
       t.equal(own.body.includes(SECRET), pattern !== '/elsewhere', 'an operator has access if the firewall authenticates them')
       await site.app.close()
@@ -397,7 +398,7 @@ t.test('in production only users with the role see the pages, from any address',
 t.test('in production no listener that is left to the application opens pages that need a role', async (t) => {
   const verify = (): StoredUser => ({ identifier: 'guest', roles: ['ROLE_USER'] })
   for (const left of OPTIONAL_LISTENERS.filter((name) => name !== 'is-granted')) {
-    const site = await start(t, 'full', {
+    const site = await start(t, 'service', {
       options: {
         debug: false,
         session: false,

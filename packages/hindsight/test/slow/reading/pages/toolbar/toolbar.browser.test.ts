@@ -19,28 +19,28 @@ const HELMET = "default-src 'self';base-uri 'self';font-src 'self' https: data:;
 
 interface PolicyCase {
   policy: string
-  /** Whether the toolbar is shown in `full` and in `observe` mode. */
-  full: boolean
-  observe: boolean
+  /** Whether the toolbar is shown in the service and with the package. */
+  service: boolean
+  package: boolean
   /** Whether the page has a style and a script of its own, which the policy allows. */
   own?: boolean
   reportOnly?: boolean
 }
 
 const POLICIES: Readonly<Record<string, PolicyCase>> = {
-  self: { policy: "default-src 'self'", full: true, observe: true },
-  helmet: { policy: HELMET, full: true, observe: true },
-  both: { policy: "default-src 'self' 'unsafe-inline'", full: true, observe: true, own: true },
-  inline: { policy: "default-src 'unsafe-inline'", full: false, observe: false, own: true },
-  dynamic: { policy: "default-src 'self' 'nonce-own' 'strict-dynamic'", full: true, observe: false, own: true },
-  nonces: { policy: "default-src 'none'; style-src 'nonce-own'; script-src 'nonce-own'", full: true, observe: false, own: true },
-  none: { policy: "default-src 'none'", full: false, observe: false },
-  hashes: { policy: "default-src 'self'; script-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='", full: false, observe: false },
-  trusted: { policy: "default-src 'self' 'nonce-own'; require-trusted-types-for 'script'; trusted-types 'none'", full: false, observe: false, own: true },
-  foreign: { policy: 'sandbox allow-scripts', full: false, observe: false, own: true },
-  quiet: { policy: 'sandbox allow-same-origin', full: false, observe: false },
-  sandboxed: { policy: 'sandbox allow-scripts allow-same-origin', full: false, observe: false, own: true },
-  reported: { policy: "default-src 'none'", full: false, observe: false, reportOnly: true }
+  self: { policy: "default-src 'self'", service: true, package: true },
+  helmet: { policy: HELMET, service: true, package: true },
+  both: { policy: "default-src 'self' 'unsafe-inline'", service: true, package: true, own: true },
+  inline: { policy: "default-src 'unsafe-inline'", service: false, package: false, own: true },
+  dynamic: { policy: "default-src 'self' 'nonce-own' 'strict-dynamic'", service: true, package: false, own: true },
+  nonces: { policy: "default-src 'none'; style-src 'nonce-own'; script-src 'nonce-own'", service: true, package: false, own: true },
+  none: { policy: "default-src 'none'", service: false, package: false },
+  hashes: { policy: "default-src 'self'; script-src 'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='", service: false, package: false },
+  trusted: { policy: "default-src 'self' 'nonce-own'; require-trusted-types-for 'script'; trusted-types 'none'", service: false, package: false, own: true },
+  foreign: { policy: 'sandbox allow-scripts', service: false, package: false, own: true },
+  quiet: { policy: 'sandbox allow-same-origin', service: false, package: false },
+  sandboxed: { policy: 'sandbox allow-scripts allow-same-origin', service: false, package: false, own: true },
+  reported: { policy: "default-src 'none'", service: false, package: false, reportOnly: true }
 }
 
 const browser = await chromium(t)
@@ -290,10 +290,10 @@ if (browser !== undefined) {
     await page.close()
   })
 
-  for (const mode of ['full', 'observe'] as const) {
-    t.test(`${mode} mode: the toolbar respects the policy of the page, and no violation is reported`, async t => {
+  for (const product of ['service', 'package'] as const) {
+    t.test(`${product} mode: the toolbar respects the policy of the page, and no violation is reported`, async t => {
       const { lifecycle } = app.hindsight
-      if (mode === 'observe') Object.assign(app.hindsight, { lifecycle: null })
+      if (product === 'package') Object.assign(app.hindsight, { lifecycle: null })
       t.teardown(() => Object.assign(app.hindsight, { lifecycle }))
       for (const [name, { own, ...expected }] of Object.entries(POLICIES)) {
         const { page, heard } = await watchedPage(browser, origin)
@@ -308,7 +308,7 @@ if (browser !== undefined) {
           )
         })
         await page.goto(`${origin}/policy/${name}`, { waitUntil: 'load' })
-        const isShown = expected[mode]
+        const isShown = expected[product]
         t.equal(await page.locator(BAR).count(), isShown ? 1 : 0, name)
         if (isShown) {
           t.equal(await page.locator(`${BAR} .frame`).evaluate((frame) => getComputedStyle(frame).display), 'flex', `${name}: styled`)
