@@ -71,8 +71,6 @@ export class RequestState {
   defaultCacheControl = false
   /** The files of the front end that the response uses. */
   assets: Set<string> | undefined
-  /** Whether the error handler has answered. */
-  errorAnswered = false
 
   constructor (trace: RequestTrace) {
     this.trace = trace

@@ -123,7 +123,7 @@ function collectVerdict (
     preflight,
     wanted: preflight ? { method: mask.text(String(method)), headers: mask.text(headers) } : null,
     reason: reason === null ? null : mask.text(reason)
-  }, state.recording.sentHeaders ?? reply.getHeaders(), mask))
+  }, state.recording.sending.headers, mask))
 }
 
 /** Why a rule does not allow what a preflight requests; null where it does. */

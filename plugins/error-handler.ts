@@ -2,7 +2,7 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { STATUS_CODES } from 'node:http'
 import {
-  addVary, after, alreadySent, applicationFrame, attempt, dropReplaced, internalHook, invalidHeaders, isError,
+  addVary, after, applicationFrame, attempt, dropReplaced, internalHook, invalidHeaders, isError,
   loadDebugPages, maskOf, messageOf, nameOf, percentEncoded, plainStack, preventCaching, readProperty, recordingOf,
   renderShortError, representation, servicesOf, statusOf, watchErrorHandlers
 } from 'fastify-hindsight/recorder'
@@ -38,13 +38,12 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   ) {
     const state = stateOf(request)
     const { recording } = state
-    if (state.errorAnswered === true && recording.responses > 0) {
+    if (recording.sending.followsAnswer) {
       const second = secondError(request, payload)
-      if (second !== recording.sentAgain) return answerWithBoth(recording.raised, second, request, reply)
+      if (second !== recording.sending.again) return answerWithBoth(recording.raised, second, request, reply)
       // Hooks of the first response are running. Fastify sends it, and logs that another one cannot be sent.
       recording.addError(second)
     }
-    recording.responses++
     done(null, payload)
   }))
   app.setErrorHandler(handleError)
@@ -88,10 +87,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       prepareFailedReply(raised, request, reply)
       logUncaught(raised, request, reply.statusCode)
       const body = bodyOf(raised, request, reply)
-      if (state.recording.responses === 0) {
-        state.errorAnswered = true
-        return body
-      }
+      if (state.recording.sending.answer()) return body
       // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.
       const ofResponse = ({ stage }: ListenerSlot): boolean =>
         stage === 'kernel.response' || stage === 'kernel.finish_request'
@@ -161,8 +157,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
 function secondError (request: FastifyRequest, payload: unknown): unknown {
   const { recording } = stateOf(request)
   const message = messageIn(payload)
-  const isByHook = message !== undefined || recording.sendFailed === true || !recording.isRecording
-  if (!isByHook) return (recording.sentAgain ??= alreadySent(request))
+  const isByHook = message !== undefined || recording.sending.hookFailed || !recording.isRecording
+  if (!isByHook) return recording.sending.repeat(request)
   const text = message ?? String(payload)
   return recording.otherErrors.find((error) => messageOf(error) === text) ?? new Error(text)
 }
@@ -176,7 +172,7 @@ function messageIn (payload: unknown): string | undefined {
 /** Sends a response without the hooks of the application. */
 function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: string): void {
   const { raw } = reply
-  recordingOf(request).responses++
+  recordingOf(request).sending.pass(body)
   reply.hijack()
   if (raw.headersSent) {
     raw.destroy()

@@ -124,7 +124,7 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   state.cache = record
   state.recording.collect('cache', () => {
     const { validators, isReached, ...decision } = record
-    const headers = state.recording.sentHeaders ?? reply.getHeaders()
+    const headers = state.recording.sending.headers
     return servicesOf(request).mask.value({
       ...decision,
       etag: validators?.etag ?? null,

@@ -22,17 +22,12 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
   /** Records a response; returns its payload, which may be changed, or a promise of it that does not reject. */
   function respond (request: FastifyRequest, reply: FastifyReply, payload: unknown): unknown {
     const recording = recordingOf(request)
-    const wasStreamed = recording.streamed !== undefined
-    recording.responses++
     endHandler(request)
     const profile = recorder.respond(request, reply, payload)
     if (profile === null && !recording.isRecording) return payload
     recorder.collectRequest(request)
     if (profile !== null) recording.profile = profile
-    // The page replaces the first response, or the error that Fastify sends when the stream of the first one fails.
-    // Where an `onSend` hook of the application has failed, Fastify's response about it is kept.
-    const mayBeReplaced = recording.sendFailed !== true && (recording.responses === 1 || wasStreamed)
-    const page = debug && mayBeReplaced
+    const page = debug && recording.sending.isReplaceable
       ? recording.measureOwn(() => diagnosticAnswer(request, reply, payload, factsOfParts))
       : null
     if (page === null) recording.events?.setCurrentCode(reply, 'Hindsight')

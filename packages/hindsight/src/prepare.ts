@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { debugAccess } from './http/debug-access.js'
 import { originResolver } from './http/origin.js'
-import type { Services } from './lifecycle/state.js'
+import { mayInject, replayContext, type Services } from './lifecycle/state.js'
 import { createMask } from './mask/mask.js'
 import { partsWith } from './parts/index.js'
 import type { Part } from './parts/part.js'
@@ -19,6 +19,8 @@ export interface ResolvedOptions {
   /** Null where the option `profiler` is false. */
   settings: ProfilerSettings | null
 }
+
+const isReplay = (): boolean => replayContext.getStore()?.replayOf !== undefined
 
 /**
  * Checks the values of options and completes `app.hindsight`. Throws an error with the option's name.
@@ -42,7 +44,7 @@ export function prepare (
     originOf,
     // The environment of the service sets it to `undefined` where its variable is missing.
     editor: editorLink({ ...options, editor: options.editor ?? (app.hindsight.debug ? 'vscode' : '') }),
-    ...debugAccess(app, app.hindsight.debug, originOf, options)
+    ...debugAccess(app, app.hindsight.debug, originOf, { isReplay, mayInject }, options)
   })
 }
 

@@ -48,6 +48,16 @@ export async function openRecorder (
     app.hindsight.recorder?.begin(request, reply)
     done()
   }))
+  // The first hook of a response; `timeHandlers` has another one.
+  if (recording !== 'always') {
+    app.addHook('onSend', internalHook(function beginResponse (
+      request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
+    ) {
+      const { failure, isRecording, sending } = stateOf(request).recording
+      sending.begin(reply, failure !== null, isRecording)
+      done(null, payload)
+    }))
+  }
   if (recording !== 'none') await openStore(app, resolved)
   if (debug && resolved.settings !== null) addStartMessage(app)
   return {
@@ -91,7 +101,7 @@ export type { HookRun } from './lifecycle/event-recorder.js'
 export type { ListenerEvent, PassName, Slot } from './lifecycle/events.js'
 export type { Recorder } from './recording/recorder.js'
 export { after, internalHook, isPromise } from './lifecycle/hooks.js'
-export { addServerTiming, alreadySent, watchErrorHandlers } from './recording/handler-time.js'
+export { addServerTiming, watchErrorHandlers } from './recording/handler-time.js'
 
 // The options, and the environment.
 export { checkOptions, OPTIONS, readSchemas, ROUTE_OPTIONS } from './check-options.js'

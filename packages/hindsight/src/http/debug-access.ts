@@ -1,18 +1,19 @@
-import type { IncomingHttpHeaders } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, type AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
-import { cached } from '../call.js'
-import { replayContext, requestContext, servicesOf, stateOf } from '../lifecycle/state.js'
-import type { HindsightOptions } from '../options.js'
+import { cached, cachedByObject } from '../call.js'
 import { addressRanges, isHostSyntax, nodeAddress, withoutPort, type Origin } from './origin.js'
 
-declare module '../lifecycle/state.js' {
-  interface RequestState {
-    isDebugClient?: boolean
-  }
+/** Who may see the debug surface of an application. */
+export type DebugAccess = ReturnType<typeof debugAccess>
 
-  interface Services extends ReturnType<typeof debugAccess> {}
+/** What the asynchronous context decides about an injected request. */
+export interface InjectionAccess {
+  /** Whether it is the replay of a stored request. */
+  isReplay: () => boolean
+  /** Whether the client of the request whose handler injects it may see the debug surface; true where there is none. */
+  mayInject: (raw: IncomingMessage) => boolean
 }
 
 const isLoopback = addressRanges(['loopback'])
@@ -27,16 +28,15 @@ export function debugAccess (
   app: FastifyInstance,
   debug: boolean,
   originOf: (request: FastifyRequest) => Origin,
-  { debugClients = [], debugHosts = [] }: HindsightOptions
+  { isReplay, mayInject }: InjectionAccess,
+  { debugClients = [], debugHosts = [] }: { debugClients?: string[], debugHosts?: string[] }
 ) {
   const isListed = addressRanges(debugClients, 'debugClients (DEBUG_CLIENTS)')
   const hosts = new Set(debugHosts.map(plainName))
 
   /** Whether the client of a request is a developer, who receives the token of the profile. */
   function isDebugClient (request: FastifyRequest): boolean {
-    if (!debug) return false
-    const state = stateOf(request)
-    return (state.isDebugClient ??= isMessageAllowed(request))
+    return debug && isMessageAllowed(request.raw)
   }
 
   /** Whether the response may have source and logs; false for a page of another site, which CORS may let read it. */
@@ -50,7 +50,7 @@ export function debugAccess (
    */
   function mayReceiveReason (request: FastifyRequest): boolean {
     const origin = originOf(request)
-    if (!debug || origin.problem === null || !mayInject(request) || !isClientKnown(origin, request)) return false
+    if (!debug || origin.problem === null || !maySee(request.raw) || !isClientKnown(origin, request)) return false
     const isForwarded = origin.proxies.length > 0 || areForwardedHostsAllowed(origin, request)
     const hosts = sentHosts(origin, request)
     return isForwarded && hosts.every((host) => !isHostSyntax(host) || isHostAllowed(host, origin)) &&
@@ -59,21 +59,18 @@ export function debugAccess (
 
   // An adapter of a serverless platform injects the requests of public clients. A request that a handler injects is
   // made for the client of that handler, too.
-  function mayInject (request: FastifyRequest): boolean {
-    const context = requestContext.getStore()
-    const injector = context?.request
-    if (!isInjection(request.raw) || context === undefined || injector?.raw === request.raw) return true
-    if (injector === undefined) return context.ofRequest.wasDebugClient
-    return servicesOf(injector).mayReceiveDetails(injector)
+  function maySee (raw: IncomingMessage): boolean {
+    return !isInjection(raw) || mayInject(raw)
   }
 
-  function isMessageAllowed (request: FastifyRequest): boolean {
+  const isMessageAllowed = cachedByObject((raw: IncomingMessage): boolean => {
     // A replay is made for the client that requested it.
-    if (isInjection(request.raw) && replayContext.getStore()?.replayOf !== undefined) return true
+    if (isInjection(raw) && isReplay()) return true
+    const request = { raw } as FastifyRequest
     const origin = originOf(request)
-    return mayInject(request) && isClientKnown(origin, request) && areForwardedHostsAllowed(origin, request) &&
+    return maySee(raw) && isClientKnown(origin, request) && areForwardedHostsAllowed(origin, request) &&
       sentHosts(origin, request).every((host) => isHostAllowed(host, origin))
-  }
+  })
 
   // Where the headers of a trusted proxy conflict about the client, each that they name must be allowed.
   function isOriginAllowed ({ ip, proxies }: Origin, addresses: string[]): boolean {

@@ -4,8 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import proxyAddr from '@fastify/proxy-addr'
 import parseForwarded from 'forwarded-parse'
-import { cached } from '../call.js'
-import { stateOf } from '../lifecycle/state.js'
+import { cached, cachedByObject } from '../call.js'
 import { headerText, joinedHeader } from './requests.js'
 import { badRequest } from './http-errors.js'
 
@@ -28,16 +27,6 @@ export interface Origin {
   problem: Error | null
 }
 
-declare module '../lifecycle/state.js' {
-  interface RequestState {
-    origin?: Origin
-  }
-
-  interface Services {
-    readonly originOf: (request: FastifyRequest) => Origin
-  }
-}
-
 const NAMES = ['for', 'host', 'proto', 'port', 'prefix'] as const
 type ForwardedValues = Partial<Record<typeof NAMES[number], string[]>>
 const UNKNOWN_CLIENT: ForwardedValues = { for: [''] }
@@ -56,10 +45,8 @@ export function originResolver (
 ): (request: FastifyRequest) => Origin {
   const isTrusted = addressRanges(trustedProxies, 'trustedProxies (TRUSTED_PROXIES)')
   const hosts = trustedHosts.map(hostPattern)
-  return (request) => {
-    const state = stateOf(request)
-    return (state.origin ??= resolve(request.raw, isTrusted, hosts))
-  }
+  const ofMessage = cachedByObject((raw: IncomingMessage) => resolve(raw, isTrusted, hosts))
+  return ({ raw }) => ofMessage(raw)
 }
 
 function hostPattern (pattern: string | RegExp): RegExp {

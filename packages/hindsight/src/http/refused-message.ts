@@ -31,13 +31,6 @@ export const MAX_PACKET = 4_096
 /** Milliseconds that a client has to read the answer while it still sends. */
 const LINGER = 1_000
 
-declare module '../lifecycle/state.js' {
-  interface Services {
-    /** Called for each message that is refused before it becomes a request; absent where none is recorded. */
-    readonly onMalformed?: (message: MalformedMessage) => void
-  }
-}
-
 /** Records the open responses of each connection of this process; may be called several times. */
 export function trackResponses (): void {
   unsubscribe('http.server.request.start', track)

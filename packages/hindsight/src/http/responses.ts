@@ -1,17 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../call.js'
-import type { RequestState } from '../lifecycle/state.js'
 import { validateHeaderName, validateHeaderValue } from './node-http.js'
-
-declare module '../lifecycle/state.js' {
-  interface RequestState {
-    scriptNonce?: string
-    styleNonce?: string
-    /** The policy of the response if that is a diagnostic page. */
-    ownPolicy?: string
-  }
-}
 
 /** Whether a response redirects to its `Location` (RFC 9110, section 15.4). */
 export function isRedirect (reply: FastifyReply): boolean {
@@ -114,7 +104,7 @@ export function generateNonce (): string {
 }
 
 /** The nonces that a response shares with its policy, generated when they are first read (CSP3, section 2.3.1). */
-export function noncesOf (state: RequestState) {
+export function noncesOf (state: { scriptNonce?: string, styleNonce?: string }) {
   return {
     get script () { return (state.scriptNonce ||= generateNonce()) },
     get style () { return (state.styleNonce ||= generateNonce()) }

@@ -74,6 +74,8 @@ const MAX_UNRECORDED_CHANGES = 100
  * else to the code that `setCurrentCode` has named.
  */
 export class EventRecorder {
+  /** What the last hook has called back with: where no hook follows, Fastify takes a falsy value for an error. */
+  calledBackWith: Error | undefined
   readonly #slots: readonly Slot[]
   readonly #startedAt: number
   readonly #mask: HeaderMask

@@ -1,6 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { IncomingMessage } from 'node:http'
 import { cachedByObject } from '../call.js'
+import type { DebugAccess } from '../http/debug-access.js'
+import type { Origin } from '../http/origin.js'
+import type { MalformedMessage } from '../http/refused-message.js'
+import type { Mask } from '../mask/mask.js'
+import type { EditorLink } from '../view/editor.js'
 import { Recording } from '../recording/recording.js'
 import type { HookRun } from './event-recorder.js'
 import type { HookStage, PassName, Slot } from './events.js'
@@ -49,6 +55,10 @@ export class RequestState {
   /** Whether the response depends on a session of a lifecycle. */
   sessionUsed = false
   readonly recording = new Recording()
+  scriptNonce?: string
+  styleNonce?: string
+  /** The policy of the response if that is a diagnostic page. */
+  ownPolicy?: string
 
   /** Whether something was raised while the request was handled. */
   get failed (): boolean {
@@ -165,12 +175,18 @@ export interface Refusal {
  * The services of one application, as `app.hindsight`. This interface has those of the lifecycle; each feature declares
  * its own by declaration merging. `begin.ts` and `prepare.ts` set them before the first request.
  */
-export interface Services {
+export interface Services extends DebugAccess {
   /** The application: the pages of the profiler may be answered by another instance. */
   readonly app: FastifyInstance
   /** Of the framework that records its requests; null where an application is only observed. */
   readonly lifecycle: Lifecycle | null
   readonly debug: boolean
+  readonly mask: Mask
+  readonly originOf: (request: FastifyRequest) => Origin
+  /** Makes links that open source in the editor; null if none is configured. */
+  readonly editor: EditorLink | null
+  /** Called for each message that is refused before it becomes a request; absent where none is recorded. */
+  readonly onMalformed?: (message: MalformedMessage) => void
   /** The prefix of the application, without a slash at the end: the paths of the profiler begin with it. */
   readonly base: string
   /** Which requests are recorded: none, those that fail, or all that the options select, from their beginning. */
@@ -202,6 +218,18 @@ declare module 'fastify' {
  */
 export function servicesOf (request: FastifyRequest): Services {
   return (stateOf(request).scope ?? request.server).hindsight
+}
+
+/**
+ * Whether the client of the request in whose asynchronous context a message is injected may see the debug surface: the
+ * message is for that client, too. True where there is no such request.
+ */
+export function mayInject (raw: IncomingMessage): boolean {
+  const context = requestContext.getStore()
+  const injector = context?.request
+  if (context === undefined || injector?.raw === raw) return true
+  if (injector === undefined) return context.ofRequest.wasDebugClient
+  return servicesOf(injector).mayReceiveDetails(injector)
 }
 
 /** Adds to a stored profile what happens after the response. There is no recording when it is too late. */

@@ -8,12 +8,6 @@ import { maskValue } from './value.js'
 
 export { MASKED }
 
-declare module '../lifecycle/state.js' {
-  interface Services {
-    readonly mask: Mask
-  }
-}
-
 export class Mask {
   readonly hides: (name: string) => boolean
   readonly #maskers: ReadonlyArray<(text: string) => string>

@@ -58,15 +58,15 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
     const inner = run === null || outer?.request !== request ? outer : new RequestContext(contextOf(request), run)
     const end = (raised: unknown, payload?: unknown): void => {
       if (run?.isOver === true) return
-      recordingOf(request).calledBackWith = undefined
+      events.calledBackWith = undefined
       const failed = raised !== undefined && raised !== null
       // Of two responses at the same time, the other one may have been sent.
-      const isAnswer = reply.sent && !sentBefore && recordingOf(request).sentAgain === undefined
+      const isAnswer = reply.sent && !sentBefore && recordingOf(request).sending.again === undefined
       if (run !== null) events.leave(run, failed ? 'raised' : isAnswer ? 'answered' : 'ran', reply)
       if (failed) recordRaised(request, callee, raised)
       // A hook may return the payload that it has received.
       else if (OF_PAYLOAD.has(name) && payload !== undefined && payload !== given) {
-        recordingOf(request).payloadFrom = callee
+        recordingOf(request).sending.replace(callee)
       }
     }
     let isCalled = false
@@ -78,7 +78,7 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
         isCalled = true
         // A falsy error is none where another hook follows.
         end(results[0] || undefined, results[1])
-        recordingOf(request).calledBackWith = results[0] as Error | undefined
+        events.calledBackWith = results[0] as Error | undefined
         const current = requestContext.getStore()
         requestContext.enterWith(outer)
         try {
@@ -139,7 +139,7 @@ function addError (request: FastifyRequest, error: unknown): void {
 function recordRaised (request: FastifyRequest, hook: RecordedFunction, raised: unknown): void {
   const recording = recordingOf(request)
   if (WITHOUT_EFFECT.includes(hook.stage as 'onError')) return addError(request, raised)
-  if (hook.stage === 'onSend') recording.sendFailed = true
+  if (hook.stage === 'onSend') recording.sending.failHook()
   if (recording.failure === null) recording.raisedBy = hook
   else recording.addError(raised)
 }

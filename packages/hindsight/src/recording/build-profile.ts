@@ -20,8 +20,8 @@ import { grouped } from '../view/text.js'
 import { fittingLogs } from '../store/summary.js'
 import { newToken, PROFILE_VERSION, type Profile, type ProfiledRoute } from '../store/profile.js'
 import type {} from '../store/profiler.js'
-import { isConnectionError, isHeadersSent, statusOfEnding } from './ending.js'
-import type { Ending, Recording } from './recording.js'
+import type { Recording } from './recording.js'
+import { isConnectionError, isHeadersSent, type Sending } from './sending.js'
 
 /** Causes of an error that are not listed again as other errors. */
 const MAX_CAUSES = 100
@@ -39,9 +39,9 @@ export interface BuildOptions {
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, options: BuildOptions): Profile {
   const { maxBytes, collected = {}, config } = options
   const recording = recordingOf(request)
-  const { followOf, parent = followOf ?? undefined, replayOf, timing, token = '' } = recording
+  const { followOf, parent = followOf ?? undefined, replayOf, sending, timing, token = '' } = recording
   const { debug, mask: maskWithoutParams, originOf } = servicesOf(request)
-  const sentHeaders = recording.sentHeaders ?? reply.getHeaders() as Headers
+  const sentHeaders = sending.headers
   const mask = maskOf(request, sentHeaders.location)
   const origin = originOf(request)
   const isOver = timing.endedAt !== 0
@@ -52,7 +52,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     recording.events?.finish(sentHeaders)
   }
   const events = recording.events?.events(mask.header) ?? []
-  const status = isOver ? statusOfEnding(recording.ending, reply) : 0
+  const status = isOver ? sending.status(recording.failure !== null) : 0
   const masked = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)
   const { exceptions, otherErrors } = errorsOf(request, masked)
   // The mask of a collector does not hide the path parameters of this request.
@@ -70,7 +70,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
     const { summary, handler } = failureSummary(request, exceptions)
     collectors.exceptions = { summary, ...firstOwnFrame(exceptions) === undefined && { handler } }
   }
-  const cut = cutSentence(recording.ending, sentHeaders)
+  const cut = cutSentence(sending.state, sentHeaders)
   const { exceptions: failure = null } = collectors as { exceptions?: { summary: string } }
   if (cut !== null && failure !== null) failure.summary += ` ${cut}`
   else if (cut !== null && !hasFailed) collectors.exceptions = { summary: cut }
@@ -101,12 +101,12 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
 function errorsOf (
   request: FastifyRequest, masked: (error: unknown) => FlattenedException[]
 ): { exceptions: FlattenedException[], otherErrors: unknown[] } {
-  const { ending, failure, raised, routeError, otherErrors } = recordingOf(request)
+  const { failure, raised, routeError, otherErrors, sending: { state } } = recordingOf(request)
   // An upload that its client breaks off is an error of the parser, too.
-  if (failure !== null && ending !== undefined && 'error' in ending && isConnectionError(raised)) {
-    return { exceptions: masked(ending.error), otherErrors: [raised, ...otherErrors] }
+  if (failure !== null && 'error' in state && isConnectionError(raised)) {
+    return { exceptions: masked(state.error), otherErrors: [raised, ...otherErrors] }
   }
-  const ended = ending !== undefined && 'error' in ending ? [ending.error] : []
+  const ended = 'error' in state ? [state.error] : []
   // Where the application has raised an error before, its connection was closed for that one.
   const follows = ended.some((error) => error instanceof NoResponseError || isHeadersSent(error)) &&
     !isConnectionError(otherErrors[0])
@@ -120,9 +120,9 @@ function errorsOf (
 }
 
 /** That an error has cut off a response; null: it is complete, or had not begun. */
-function cutSentence (ending: Ending | undefined, { 'content-length': length }: Headers): string | null {
-  if (ending?.kind !== 'failed' || !ending.begun || ending.error instanceof NoResponseError) return null
-  const sent = ending.bytes === undefined ? '' : ` after ${grouped(ending.bytes)} bytes with its headers`
+function cutSentence (state: Sending, { 'content-length': length }: Headers): string | null {
+  if (state.kind !== 'failed' || !state.begun || state.error instanceof NoResponseError) return null
+  const sent = state.bytes === undefined ? '' : ` after ${grouped(state.bytes)} bytes with its headers`
   const body = length === undefined ? '' : `, of a body of ${grouped(Number(length))}`
   return `The response was cut off${sent}${body}.`
 }

@@ -1,4 +1,3 @@
-import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { declaredPlace } from '../errors/declared-place.js'
@@ -8,12 +7,6 @@ import { LastHook, internalHook } from '../lifecycle/hooks.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
 import { explainNoMatch } from '../routing/no-match.js'
 import type {} from '../routing/route-table.js'
-import { callsBefore, withStackLimit } from '../call.js'
-
-/** Calls of a stack that are kept. */
-const MAX_CALLS = 50
-/** For each response: it is read only where a second one is sent. */
-const MAX_SENT = 20
 
 type Sent = (error: null, payload: unknown) => void
 
@@ -26,7 +19,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   const beforeHandler = new LastHook('preHandler', (isLast) => function hindsightHandler (
     request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void
   ) {
-    const { calledBackWith, isRecording, timing } = recordingOf(request)
+    const { events, isRecording, timing } = recordingOf(request)
     if (isRecording && isLast(request) && !request.is404 && timing.handlerStart === 0) {
       onStart(request)
       timing.handlerStart = performance.now()
@@ -37,18 +30,18 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
       if (stateOf(request).route !== null) explainNoMatch(request)
       // Fastify binds the handler of an application to its instance, and not its own.
       const isOfApplication = request.routeOptions.handler.name.startsWith('bound ')
-      if (isOfApplication) recordingOf(request).events?.setCurrentCode(reply, 'not-found handler')
+      if (isOfApplication) events?.setCurrentCode(reply, 'not-found handler')
     }
-    done(calledBackWith)
+    done(events?.calledBackWith)
   })
   beforeHandler.addTo(app)
   app.addHook('preSerialization', internalHook(function hindsightSerialization (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
-    const { events, timing } = recordingOf(request)
+    const { events, sending, timing } = recordingOf(request)
     if (events !== null) {
       endHandler(request)
-      recordingOf(request).payloadFrom = undefined
+      sending.serialize()
       timing.serializeStart = performance.now()
       events.setCurrentCode(reply, 'Fastify')
     }
@@ -58,28 +51,13 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   app.addHook('onSend', internalHook(function hindsightHandled (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
-    const recording = recordingOf(request)
-    if (recording.wasSent === true && recording.failure === null) recording.sentAgain ??= alreadySent(request)
-    // The hook runs in the stack of `reply.send`, unless a hook before it was asynchronous.
-    if (recording.isRecording) recording.sentFrom ??= callsBefore(reply.send, MAX_SENT)
-    recording.wasSent = true
-    recording.payloadFrom = undefined
-    const { timing } = recording
+    const { failure, isRecording, sending, timing } = recordingOf(request)
+    sending.begin(reply, failure !== null, isRecording)
     if (timing.serializeStart !== 0 && timing.serializeEnd === 0) timing.serializeEnd = performance.now()
     endHandler(request)
     done(null, payload)
   }))
   return beforeHandler
-}
-
-/** The error that Fastify logs for a second response, which it does not recognize while hooks of the first one run. */
-const AlreadySentError = createError(
-  'FST_ERR_REP_ALREADY_SENT', 'Reply was already sent, did you forget to "return reply" in "%s" (%s)?'
-)
-
-/** The error of a second response; in its stack is the function that has sent it. */
-export function alreadySent ({ raw: { url }, method }: FastifyRequest): Error {
-  return withStackLimit(MAX_CALLS, () => new AlreadySentError(url, method))
 }
 
 /** Records the end of the handler, once. */
@@ -93,15 +71,14 @@ export function endHandler (request: FastifyRequest): void {
  * `send` of the reply: again for a value that is no error, where its own handler sends what it has received.
  */
 export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply): void {
-  recordingOf(request).isRethrown ??= false
   const original = reply.send
   const pending: unknown[] = []
   const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
     const [payload] = args
-    if (isError(payload)) recordingOf(request).errorStatus = this.statusCode
     if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) {
-      recordingOf(request).isRethrown = true
       servicesOf(request).recorder?.fail(request, reply, payload)
+      const { failure } = recordingOf(request)
+      if (failure !== null && isError(payload)) failure.sentStatus = this.statusCode
     }
     pending.push(payload)
     try {

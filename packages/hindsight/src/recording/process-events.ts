@@ -92,7 +92,7 @@ function recordUncaught (raised: unknown, origin: string): void {
   recorder?.addError(request, raised)
   if (lifecycle !== null && reply?.sent === false && failure === null) {
     // A service ends only after pending responses were sent.
-    recordingOf(request).isAnswered = true
+    recordingOf(request).sending.answerUncaught()
     reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
   }
 }

@@ -8,7 +8,6 @@ import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import { isProfilePath, pathMatches, pathnameOf, targetOf } from '../http/requests.js'
 import { isRedirect } from '../http/responses.js'
-import { sentHeadersOf } from '../lifecycle/events.js'
 import { contextOf, recordingOf, requestContext, routeConfigOf, servicesOf } from '../lifecycle/state.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
@@ -84,12 +83,11 @@ export function openProfiles (
     if (!hasProfile(request, reply)) return release(request)
     const recording = recordingOf(request)
     // Where the process exits before a response has begun, the profile has none.
-    const hasResponse = recording.ending !== undefined || reply.raw.headersSent
+    const hasResponse = recording.sending.isOver || reply.raw.headersSent
     if (hasResponse) recording.timing.endedAt ||= performance.now()
     findRedirect(request)
     // Headers and a status that are set later are not sent.
-    recording.sentHeaders ??= sentHeadersOf(reply)
-    recording.sentStatus ??= reply.statusCode
+    recording.sending.settle()
     complete(request, reply)
     const collected = (recording.applicationData ??= collectData(collectors, request, reply))
     const token = tokenOf(request)
@@ -149,8 +147,8 @@ export function openProfiles (
 
   function queueExiting (request: FastifyRequest, code: number): void {
     const recording = recordingOf(request)
-    const { ending, failure, otherErrors, reply } = recording
-    if (ending !== undefined || reply === null) return
+    const { failure, otherErrors, reply, sending } = recording
+    if (sending.isOver || reply === null) return
     if (!reply.raw.writableEnded && failure === null && otherErrors.length === 0) {
       recording.addError(new ProcessExitError(`The process exited with code ${code} before the response was sent`))
     }
@@ -197,9 +195,9 @@ function tokenOf (request: FastifyRequest): string {
 
 /** Ends the log of a request that is over, and releases the memory of the request. */
 export function release (request: FastifyRequest): void {
-  const { ending, log } = recordingOf(request)
+  const { log, sending } = recordingOf(request)
   // A profile may be made before, where the process exits.
-  if (ending === undefined) return
+  if (!sending.isOver) return
   log?.finish()
   const context = contextOf(request)
   context.wasDebugClient = servicesOf(request).mayReceiveDetails(request)
@@ -251,9 +249,9 @@ function collectPolicy (options: ProfilerSettings) {
 
   /** Whether the profile is kept, by the outcome until now: that of a failure may be where that of a success is not. */
   function isKeptByOutcome (request: FastifyRequest, given: FastifyReply | null = null): boolean {
-    const { reply: known, otherErrors, ending } = recordingOf(request)
+    const { reply: known, otherErrors, sending } = recordingOf(request)
     const reply = given ?? known
-    const hasError = otherErrors.length > 0 || ending?.kind === 'failed'
+    const hasError = otherErrors.length > 0 || sending.state.kind === 'failed'
     const isCounted = reply === null || hasError || reply.statusCode >= minStatus
     return isKeptOnSuccess(request) || (hasFailed(request, reply) && isCounted && (errors || isSelected(request)))
   }
@@ -263,8 +261,8 @@ function collectPolicy (options: ProfilerSettings) {
 
 /** Whether something was raised, the response was not sent completely, or it is a server error. */
 function hasFailed (request: FastifyRequest, reply: FastifyReply | null): boolean {
-  const { failure, routeError, ending, otherErrors } = recordingOf(request)
+  const { failure, routeError, otherErrors, sending: { state } } = recordingOf(request)
   if (failure !== null || routeError !== null || otherErrors.length > 0) return true
-  if (ending?.kind === 'gone' || ending?.kind === 'failed') return true
+  if (state.kind === 'gone' || state.kind === 'failed') return true
   return reply !== null && reply.statusCode >= 500
 }

@@ -19,11 +19,11 @@ import { releaseWaits } from '../parts/waiting/trace.js'
 import { refusedResponse, unserializedError } from '../parts/wire/refused-response.js'
 import { routeErrorOf } from '../routing/no-match.js'
 import type { Profile } from '../store/profile.js'
-import { isHeadersSent, watchEnding } from './ending.js'
-import { alreadySent, endHandler, setCurrentCode } from './handler-time.js'
+import { endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
 import { openProfiles, release, type ProfileAddress } from './profiles.js'
-import type { Ending, Recording } from './recording.js'
+import type { Recording } from './recording.js'
+import type { Ending } from './sending.js'
 import { MIN_AGE, oldRequests, waitingRequest, type WaitingRequest } from './waiting.js'
 
 declare module '../lifecycle/state.js' {
@@ -66,7 +66,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     newest = request.raw
     recording.reply = reply
     recording.timing.startedAt = performance.now()
-    recording.watchBody = watchEnding(request, reply, (ending) => end(request, reply, ending))
+    recording.sending.watch(reply, (ending) => end(request, reply, ending))
     if (setting !== 'always' || (!debug && profiles?.isKeptOnSuccess(request) === false)) return
     // The pages are no load of the application.
     if (!isProfilePath(pathnameOf(request), base)) recording.work = new WorkLog(recording.timing.startedAt)
@@ -98,17 +98,11 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const { failure: earlier } = recording
     if (earlier !== null && earlier.error === error) return
     // The connection is closed: nothing is sent for this error.
-    if (recording.ending !== undefined && 'error' in recording.ending) return addError(request, error)
+    const { sending } = recording
+    if ('error' in sending.state) return addError(request, error)
+    // Another response was sent: this error is not what it is about.
     if (reply.sent || reply.raw.headersSent) {
-      // Another response was sent: this error is not what it is about.
-      const isLogged = read(error, 'code') === 'FST_ERR_REP_ALREADY_SENT'
-      // A response that the application has written to `reply.raw` is no first one.
-      const isRepeated = isLogged || (recording.responses > 1 && isHeadersSent(error))
-      if (isRepeated && recording.isAnswered === true) return
-      if (isRepeated) recording.sentAgain ??= isLogged ? error as Error : alreadySent(request)
-      // A second response is also why its payload is refused: it has the headers of the first one.
-      if (recording.sentAgain !== undefined) addError(request, recording.sentAgain)
-      if (!isRepeated) addError(request, error)
+      for (const one of sending.refuse(request, error)) addError(request, one)
       return
     }
     const isOfNotFound = recording.events?.currentCode === 'not-found handler'
@@ -151,7 +145,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.routeError ??= routeErrorOf(request, reply)
     const unserialized = unserializedError(recording, payload)
     if (unserialized !== null) fail(request, reply, unserialized)
-    recording.watchBody?.(payload)
+    recording.sending.pass(payload)
     if (profiles === null || !profiles.hasProfile(request, reply)) return null
     const isLate = !recording.isRecording
     startRecording(request, reply)
@@ -184,7 +178,6 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const recording = recordingOf(request)
     const isOld = recording.age >= MIN_AGE
     if (open.delete(request) && isOld && 'error' in ending) recording.collect('waiting', waitingOf(request, reply))
-    recording.ending = ending
     newest = undefined
     recording.timing.endedAt = performance.now()
     recording.work?.end()
@@ -199,9 +192,9 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   /** Adds an error that was raised beside the one that the response is about, at any time. */
   function addError (request: FastifyRequest, error: unknown): void {
     const recording = recordingOf(request)
-    const { ending, reply } = recording
+    const { reply, sending } = recording
     // It is written again as a whole: a process that ends writes what is queued.
-    if (recording.addError(error) && ending !== undefined && reply !== null) profiles?.queue(request, reply)
+    if (recording.addError(error) && sending.isOver && reply !== null) profiles?.queue(request, reply)
   }
 
   // A request that is injected while another is handled is made in the asynchronous context of that one.

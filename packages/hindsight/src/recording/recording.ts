@@ -1,8 +1,8 @@
 import type { FastifyReply } from 'fastify'
 import { performance } from '../clock.js'
 import { doOwnWork } from '../lifecycle/event-loop.js'
-import type { Headers } from '../lifecycle/events.js'
 import type { EventRecorder, RecordedFunction } from '../lifecycle/event-recorder.js'
+import { SendingRecord } from './sending.js'
 
 const MAX_OTHER_ERRORS = 25
 
@@ -31,19 +31,6 @@ const NOT_BEGUN = {
 }
 
 /**
- * How the response of a request ended. `begun`: whether its status and headers had been sent.
- *
- * - `sent`: it is complete, or an event stream that its client has closed.
- * - `upgraded`: the connection is used for another protocol (RFC 9110, section 7.8), and has been closed.
- * - `gone`: the client closed the connection before the response was complete.
- * - `failed`: the server closed it: `error` is why; `bytes` were sent with the headers, where that is known.
- */
-export type Ending =
-  | { kind: 'sent', begun: true }
-  | { kind: 'upgraded', begun: false }
-  | { kind: 'gone' | 'failed', begun: boolean, error: unknown, bytes?: number | undefined }
-
-/**
  * A response that could not be serialized or sent: why, which hook of the application has returned its payload or set
  * its header, and what its schema requires, in words.
  */
@@ -61,6 +48,8 @@ interface Failure {
   isOfNotFound?: boolean
   refused?: RefusedResponse | undefined
   calls?: Error
+  /** The status with which an error handler has sent an error after it. */
+  sentStatus?: number
 }
 
 /**
@@ -91,11 +80,8 @@ export class Recording {
   readonly otherErrors: unknown[] = []
   /** The not-found or method-not-allowed error of a request without a route that the application answers. */
   routeError: Error | null = null
-  /** How many times the hooks of a response began: more than once where one of them failed. */
-  responses = 0
-  /** The headers and the status of the response as they were sent. */
-  sentHeaders: Headers | null = null
-  sentStatus?: number
+  /** How its response is sent. */
+  readonly sending = new SendingRecord()
   /** The events of the request, and the changes of headers; null where they are not recorded. */
   events: EventRecorder | null = null
   /** The data of panels by their names, or functions that make them: see `collect`. */
@@ -116,29 +102,6 @@ export class Recording {
   replayOf?: string
   /** The data of the application's collectors, from the first profile on: they run once. */
   applicationData?: Record<string, unknown>
-
-  /** Watches a body that is about to be sent; absent until the response is watched. */
-  watchBody?: (payload: unknown) => void
-  /** The class of the last body, where that was a stream. */
-  streamed?: string | undefined
-  /** The hook of the application that has replaced the payload; undefined where none has. */
-  payloadFrom?: RecordedFunction | undefined
-  /** Whether an `onSend` hook of the application failed. */
-  sendFailed?: boolean
-  /** What the last hook has called back with: where no hook follows, Fastify takes a falsy value for an error. */
-  calledBackWith?: Error | undefined
-  /** A stack of the call that sent the first response. */
-  sentFrom?: Error
-  /** The error of a second response that began to pass the hooks, although the first one had not failed. */
-  sentAgain?: Error
-  /** Whether the service has answered in place of the handler, whose response is a second one then. */
-  isAnswered?: boolean
-  /** Whether an error handler has failed: the next one is that of an outer instance. Undefined: unknown. */
-  isRethrown?: boolean
-  /** The status with which an error was sent last. */
-  errorStatus?: number
-  /** How the response ended; absent before. */
-  ending?: Ending
 
   /** On the clock of `performance.now()`: what happens later is recorded separately. */
   until = Infinity

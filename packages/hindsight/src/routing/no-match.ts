@@ -11,8 +11,6 @@ import { isParameter, RouteTree, segmentMatches } from './route-pattern.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
-    /** Whether a response began to pass the hooks. */
-    wasSent?: boolean
     /** The error of a request that matched a route, and for which `reply.callNotFound()` was called. */
     declined?: NotFoundError
     /** The routes that nearly matched the request: they are compared once. */
@@ -81,13 +79,13 @@ export function notFound (request: FastifyRequest, path = pathnameOf(request), r
 }
 
 function declined (request: FastifyRequest, route: string): NotFoundError {
-  const { isRecording, timing, wasSent } = recordingOf(request)
+  const { isRecording, sending, timing } = recordingOf(request)
   // Hooks of the route itself run when the start of its handler has been recorded.
   const hasHook = servicesOf(request).routeTable.of(request)?.hooks.includes('preHandler') === true
   const handler = hasHook ? 'a hook or its handler' : 'its handler'
   const caller = stateOf(request).failed ? 'an error handler' : timing.handlerStart === 0 ? 'a hook' : handler
   const why = isRecording ? `${caller} called reply.callNotFound()` : 'reply.callNotFound() was called'
-  const after = wasSent === true ? ' after a response had been sent' : ''
+  const after = sending.hasResponse ? ' after a response had been sent' : ''
   const error = create(request, () => new NotFoundError(`${route} declined: ${why}${after}`))
   // The first frames are those of the caller, which come after those of the hooks of the second pass.
   if (isRecording) withStackLimit(MAX_CALLS, () => Error.captureStackTrace(error, explainNoMatch))

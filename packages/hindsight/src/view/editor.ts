@@ -1,10 +1,3 @@
-declare module '../lifecycle/state.js' {
-  interface Services {
-    /** Makes links that open source in the editor; null if none is configured. */
-    readonly editor: EditorLink | null
-  }
-}
-
 /** Returns the URL that opens a place in the editor; null if the file is not in the file system. */
 export type EditorLink = (file: string, line: number, column: number) => string | null
 

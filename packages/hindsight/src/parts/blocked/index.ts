@@ -36,7 +36,7 @@ export function blockedBy (
   { cors }: Readonly<Record<string, unknown>>
 ): Refusal[] {
   const verdict = 'allowed' in Object(cors) ? cors as CorsVerdict : null
-  const sent = stateOf(request).recording.sentHeaders ?? reply.getHeaders()
+  const sent = stateOf(request).recording.sending.headers
   // A preflight that CORS refuses has no other reason.
   const isRefusedPreflight = verdict?.preflight === true && verdict.allowed === false
   const refusal = isRefusedPreflight ? null : refusalOf(request, reply, status)

@@ -53,7 +53,7 @@ export function checkBudgets (app: FastifyInstance, setting: HindsightOptions['q
       const { destroy } = Object(payload) as { destroy?: unknown }
       if (typeof destroy === 'function') destroy.call(payload)
       // The page of this error is the first response: it is not about a hook of the application.
-      recording.responses = 0
+      recording.sending.restart()
       done(new QueryBudgetError(problem))
     }, done)
   })

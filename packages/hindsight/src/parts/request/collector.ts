@@ -127,7 +127,7 @@ export function recordResponse (
 ): void {
   const recording = recordingOf(request)
   // Of two responses the first is sent.
-  if (recording.sentAgain !== undefined && recording.collected.response !== undefined) return
+  if (recording.sending.again !== undefined && recording.collected.response !== undefined) return
   recording.user = userRecord(request)
   const watched = isResponse(payload) ? watchResponse(payload) : null
   const isBuffer = Buffer.isBuffer(payload)
@@ -137,8 +137,7 @@ export function recordResponse (
   const lengthOfPayload = textOfPayload === null ? 0 : Buffer.byteLength(content as string | Buffer)
   recording.collect('response', () => {
     const mask = maskOf(request)
-    const { sentStatus: status = reply.statusCode } = recording
-    const headers = recording.sentHeaders ?? reply.getHeaders() as Record<string, unknown>
+    const { headers, replyStatus: status } = recording.sending
     const type = String(headers['content-type'] ?? 'no type')
     const isText = hasText(headers)
     // A later listener may have answered 304, which has no body.
@@ -157,7 +156,7 @@ export function recordResponse (
       headers: shownHeaders(headers, mask),
       contentType: headers['content-type'] ?? null,
       size: hasBody ? size : null,
-      ...(recording.sentAgain !== undefined || isUnlikely(recording, status)) && senderOf(recording),
+      ...(recording.sending.again !== undefined || isUnlikely(recording, status)) && senderOf(recording),
       ...(body === undefined ? missingBody(request, status, payload) : { body })
     }
   })
@@ -165,14 +164,14 @@ export function recordResponse (
 
 /** Why a response has no body, where the application may have expected one. */
 function missingBody (request: FastifyRequest, status: number, payload: unknown): { bodyNote?: string } {
-  const { failure, sentFrom, timing: { serializeStart } } = recordingOf(request)
+  const { failure, sending: { from }, timing: { serializeStart } } = recordingOf(request)
   // A listener of a lifecycle may have removed the payload before.
   if (status === 204 && (serializeStart !== 0 || (payload != null && payload !== ''))) {
     return { bodyNote: 'not sent: a response with the status 204 has none' }
   }
   const mayBeReturned = payload === undefined && status === 200 && servicesOf(request).debug
   if (mayBeReturned && serializeStart !== 0) return { bodyNote: 'not sent: JSON has no form of its payload' }
-  const isReturned = mayBeReturned && sentFrom !== undefined && isSentByFastify(sentFrom)
+  const isReturned = mayBeReturned && from !== undefined && isSentByFastify(from)
   const handler = failure !== null ? 'error handler' : request.is404 ? 'not-found handler' : 'handler'
   return isReturned ? { bodyNote: `not sent: the ${handler} returned undefined` } : {}
 }
@@ -183,8 +182,8 @@ function isUnlikely ({ failure, routeError }: Recording, status: number): boolea
 }
 
 /** The line that sent the response: of two the first one. */
-function senderOf ({ sentFrom }: Recording): { sentBy?: string } {
-  const sentBy = sentFrom === undefined ? null : sourceOfCaller(sentFrom)
+function senderOf ({ sending: { from } }: Recording): { sentBy?: string } {
+  const sentBy = from === undefined ? null : sourceOfCaller(from)
   return sentBy === null ? {} : { sentBy }
 }
 

@@ -74,7 +74,7 @@ function pendingEntries (request: FastifyRequest, reply: FastifyReply): PendingW
 }
 
 function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode | null {
-  const { events, wasSent = false, streamed, timing } = recordingOf(request)
+  const { events, sending: { hasResponse, stream }, timing } = recordingOf(request)
   const { startedAt, handlerStart, handlerEnd, serializeStart, responseReadyAt } = timing
   const code = (name: string, source: string | null = null, time?: number): CurrentCode =>
     ({ name, source, start: time === undefined ? null : round(time - startedAt) })
@@ -82,7 +82,7 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   const by = events?.currentCode
   const { options = {}, declaredAt } = servicesOf(request).routeTable.of(request) ?? {}
   const route = declaredAt == null ? null : declaredPlace(declaredAt)?.source ?? null
-  const isHijacked = reply.sent && !wasSent
+  const isHijacked = reply.sent && !hasResponse
   if (run != null) {
     const { stage, listener, source } = run.callee
     const hook = `the ${stage} hook${listener === stage ? '' : ` ${listener}`}`
@@ -92,7 +92,7 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   if (isHijacked) return code('a hijacked reply that has not ended', route)
   if (reply.raw.headersSent) {
     const isFull = reply.raw.writableNeedDrain
-    const body = `whose ${streamed ?? (reply.hasHeader('trailer') ? 'trailer' : 'body')} has not ended`
+    const body = `whose ${stream ?? (reply.hasHeader('trailer') ? 'trailer' : 'body')} has not ended`
     return code(`the response, ${isFull ? 'which its client does not read' : body}`, route)
   }
   if (by === 'error handler') {
@@ -108,13 +108,13 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
     const mayBeHook = by === 'handler or route hooks'
     return code(mayBeHook ? 'the handler or a preHandler hook of its route' : 'the handler', route, handlerStart)
   }
-  const isBefore = !wasSent && serializeStart === 0
+  const isBefore = !hasResponse && serializeStart === 0
   const before = isBefore ? beforeHandler(request, route) : { stages: ['preSerialization'] as const, others: [] }
-  const stages = responseReadyAt !== 0 ? ['onSend'] as const : wasSent ? [] : before.stages
+  const stages = responseReadyAt !== 0 ? ['onSend'] as const : hasResponse ? [] : before.stages
   const hooks = stages.flatMap((stage) =>
     [options[stage] ?? []].flat().map((hook) => ({ stage, hook: hook as () => void })))
-  const isSilent = responseReadyAt !== 0 && streamed !== undefined
-  const others = isSilent ? [code(`the response, whose ${streamed} has sent nothing`, route)] : before.others
+  const isSilent = responseReadyAt !== 0 && stream !== undefined
+  const others = isSilent ? [code(`the response, whose ${stream} has sent nothing`, route)] : before.others
   const [first] = hooks
   const names = [...first === undefined ? [] : ['a hook of the route'], ...others.map(({ name }) => name)]
   if (hooks.length + others.length > 1) return code(names.join(', or '), route)

@@ -50,7 +50,7 @@ function beginWait (id: number, type: string, triggerId: number, resource: objec
   const request = requestContext.getStore()?.request
   if (request === undefined) return
   const recording = recordingOf(request)
-  if (recording.ending !== undefined) return
+  if (recording.sending.isOver) return
   const waits = (recording.waits ??= new Map<number, Wait>())
   if (waits.size >= MAX_WAITS) return
   // A promise that another one has to settle first is made by `await` or `then`.

@@ -49,7 +49,7 @@ export function compareMessages (app: FastifyInstance): Record<'preValidation' |
   const requestHook = (compare: (request: FastifyRequest) => void, isLast: IsLast) =>
     function hindsightReceived (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
       if (isLast(request)) attempt(() => compare(request), failed)
-      done(recordingOf(request).calledBackWith)
+      done(recordingOf(request).events?.calledBackWith)
     }
   const payloadHook = (compare: typeof compareSerialized, isLast: IsLast) => function hindsightSent (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void

@@ -58,7 +58,7 @@ export function refusedResponse (
   const { returned } = recording
   // A hook of the route may have replaced the payload after it.
   const isLast = !hasHook(request, 'onSend') && !hasHook(request, 'preSerialization')
-  const hook = isLast ? recording.payloadFrom : undefined
+  const hook = isLast ? recording.sending.changedBy : undefined
   const code = String(read(error, 'code'))
   // For a HEAD request that Fastify answers as GET, it reads the length of the payload.
   const isOfHead = code === 'ERR_INVALID_ARG_TYPE' && String(read(error, 'stack')).includes(HEAD_HOOK)
@@ -72,14 +72,14 @@ export function refusedResponse (
   if (code === UNSERIALIZED_CODE) {
     const message = messageOf(error)
     const [, reason = message] = /^Failed to serialize an error\. Error: (.*)\. Original error: /s.exec(message) ?? []
-    const { schema, name } = responseSchema(request, reply, recording.errorStatus)
+    const { schema, name } = responseSchema(request, reply, recording.failure?.sentStatus)
     const needs = schema === undefined ? undefined : refusedBy(reason)
     const what = needs === undefined
       ? `could not be serialized (${cut(visibleLine(reason), MAX_FIELD)})`
       : `does not fit ${schemaName(name)}, which ${needs}`
     return { why: `${what}; so 500 was sent` }
   }
-  const [[header] = []] = recording.wasSent === true && INVALID_HEADER.test(code) ? invalidHeaders(reply) : []
+  const [[header] = []] = recording.sending.hasResponse && INVALID_HEADER.test(code) ? invalidHeaders(reply) : []
   if (header !== undefined) {
     const hook = recording.events?.events().findLast((event) =>
       event.changes?.headers?.some(({ name }) => name === header.toLowerCase()))

@@ -1,0 +1,353 @@
+import { errorMonitor } from 'node:events'
+import type { ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import { finished, Readable } from 'node:stream'
+import createError from '@fastify/error'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { callsBefore, withStackLimit } from '../call.js'
+import { read } from '../errors/thrown-value.js'
+import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
+import { STATUS_CODES } from '../http/node-http.js'
+import { connectionOf } from '../http/requests.js'
+import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
+import { sentHeadersOf, type Headers } from '../lifecycle/events.js'
+import type { RecordedFunction } from '../lifecycle/event-recorder.js'
+
+/** Calls of a stack that are kept. */
+const MAX_CALLS = 50
+/** For each response: it is read only where a second one is sent. */
+const MAX_SENT = 20
+const ALREADY_SENT = 'FST_ERR_REP_ALREADY_SENT'
+
+/**
+ * How the response of a request ended. `begun`: whether its status and headers were on the socket.
+ *
+ * - `sent`: it is complete, or an event stream that its client has closed.
+ * - `upgraded`: the connection is used for another protocol (RFC 9110, section 7.8), and has been closed.
+ * - `gone`: the client closed the connection before the response was complete.
+ * - `failed`: the server closed it: `error` is why; `bytes` were sent with the headers, where that is known.
+ */
+export type Ending =
+  | { kind: 'sent', begun: true }
+  | { kind: 'upgraded', begun: false }
+  | { kind: 'gone' | 'failed', begun: boolean, error: unknown, bytes?: number | undefined }
+
+/**
+ * How the response of a request is sent.
+ *
+ * - `none`: no response has begun to pass the hooks.
+ * - `hijacked`: the application writes to the raw response itself.
+ * - `passing`: a response passes the hooks; its headers are not on the socket.
+ * - `begun`: its headers are on the socket.
+ * - `twice`: a second one began to pass the hooks, although the first had not failed. `again` is the error about that.
+ */
+export type Sending =
+  | { kind: 'none' | 'hijacked' | 'passing' | 'begun' }
+  | { kind: 'twice', again: Error }
+  | Ending
+
+/** The error that Fastify logs for a second response, which it does not recognize while hooks of the first one run. */
+const AlreadySentError = createError(
+  ALREADY_SENT, 'Reply was already sent, did you forget to "return reply" in "%s" (%s)?'
+)
+
+/**
+ * Follows the response of a request from its first hook to the socket. It is the only writer of how the response is
+ * sent, and all others read it. What an application calls twice is a second response only if the first one was sent:
+ * the raw response and its socket decide.
+ */
+export class SendingRecord {
+  /** A stack of the call that sent the first response, where the request is recorded. */
+  from: Error | undefined
+  #reply: FastifyReply | null = null
+  /** How many responses began to pass the hooks, and how many have passed those of the application. */
+  #begun = 0
+  #passed = 0
+  /** Whether the first one is that of the error handler of a lifecycle. */
+  #isAnswer = false
+  #again: Error | undefined
+  #stream: string | undefined
+  #changedBy: RecordedFunction | undefined
+  #hookFailed = false
+  #isReplaceable = false
+  #answersUncaught = false
+  #ending: Ending | undefined
+  #sentHeaders: Headers | undefined
+  #sentStatus: number | undefined
+  /** The error of the body, where it is a stream that failed, or of the response itself. */
+  #sendError: unknown
+  #socket: Socket | null = null
+  /** The bytes that were written to the socket before the response; undefined where that is unknown. */
+  #bytesBefore: number | undefined
+  /** Whether the connection was closed before the response, as by the parser for what the client sent next. */
+  #wasClosed = false
+
+  get state (): Sending {
+    if (this.#ending !== undefined) return this.#ending
+    if (this.#again !== undefined) return { kind: 'twice', again: this.#again }
+    if (!this.hasResponse) return { kind: this.#reply?.sent === true ? 'hijacked' : 'none' }
+    return { kind: this.#reply?.raw.headersSent === true ? 'begun' : 'passing' }
+  }
+
+  /** Whether it has ended. */
+  get isOver (): boolean {
+    return this.#ending !== undefined
+  }
+
+  /** Whether a response began to pass the hooks. */
+  get hasResponse (): boolean {
+    return this.#begun > 0 || this.#passed > 0
+  }
+
+  /** The error of a second response, also after the end. */
+  get again (): Error | undefined {
+    return this.#again
+  }
+
+  /** The class of the body of the last response, where that is a stream. */
+  get stream (): string | undefined {
+    return this.#stream
+  }
+
+  /** The hook of the application that has replaced the payload; undefined where none has. */
+  get changedBy (): RecordedFunction | undefined {
+    return this.#changedBy
+  }
+
+  /** Whether the response that begins follows one of the error handler of a lifecycle. */
+  get followsAnswer (): boolean {
+    return this.#isAnswer && this.#begun > 1
+  }
+
+  /** Whether an `onSend` hook of the application failed. */
+  get hookFailed (): boolean {
+    return this.#hookFailed
+  }
+
+  /**
+   * Whether the diagnostic page may replace the response that has passed the hooks: the first one, or the error that
+   * Fastify sends when the stream of the first one fails. Where a hook of the application has failed, Fastify's
+   * response about it is kept.
+   */
+  get isReplaceable (): boolean {
+    return this.#isReplaceable
+  }
+
+  /** The headers as they were sent; before that, as they are. */
+  get headers (): Headers {
+    return this.#sentHeaders ?? (this.#reply?.getHeaders() ?? {}) as Headers
+  }
+
+  /** The status of the reply when the response ended; before that, as it is. */
+  get replyStatus (): number {
+    return this.#sentStatus ?? this.#reply?.statusCode ?? 0
+  }
+
+  /** The status that describes the response: what was sent; 101, 499 or 444 where Fastify has sent none. */
+  status (hasFailed: boolean): number {
+    const ending = this.#ending
+    if (ending !== undefined && !ending.begun) return { upgraded: 101, gone: 499, failed: 444 }[ending.kind]
+    const reply = this.#reply
+    if (reply?.raw.headersSent !== true) return reply?.statusCode ?? 0
+    return statusOnSocket(reply, hasFailed)
+  }
+
+  /** Watches the response of a request. `onEnd` is called once, when it has ended. */
+  watch (reply: FastifyReply, onEnd: (ending: Ending) => void): void {
+    const { raw, request } = reply
+    this.#reply = reply
+    const socket = socketOf(request)
+    this.#socket = socket
+    // A pipelined response has no socket yet: the bytes of earlier ones are written first.
+    this.#bytesBefore = raw.socket === null ? undefined : socket?.bytesWritten
+    if (socket !== null) watchTimeout(socket)
+    const end = (ending: Ending): void => {
+      this.#ending = ending
+      onEnd(ending)
+    }
+    // With HTTP/2, `finish` is also emitted for a response that was cut off.
+    raw.once('finish', () => {
+      if (raw.writableEnded && this.#ending === undefined) end({ kind: 'sent', begun: true })
+    })
+    // The calls of this event are those of Node.js and Hindsight: they have no reason for its errors.
+    raw.once('close', () => { if (this.#ending === undefined) end(withStackLimit(0, () => this.#endingOf(reply))) })
+    raw.once(errorMonitor, (error) => { this.#sendError ??= error })
+  }
+
+  /**
+   * A response begins to pass the hooks. It is a second one where the first has not failed. `isRecorded`: with the line
+   * that has sent it.
+   */
+  begin (reply: FastifyReply, hasFailed: boolean, isRecorded: boolean): void {
+    if (this.#begun > 0 && !hasFailed) this.repeat(reply.request)
+    // The hook runs in the stack of `reply.send`, unless a hook before it was asynchronous.
+    if (isRecorded) this.from ??= callsBefore(reply.send, MAX_SENT)
+    this.#begun++
+    this.#changedBy = undefined
+  }
+
+  /** A payload is about to be serialized. */
+  serialize (): void {
+    this.#changedBy = undefined
+  }
+
+  /** A hook of the application has replaced the payload. */
+  replace (hook: RecordedFunction): void {
+    this.#changedBy = hook
+  }
+
+  /** An `onSend` hook of the application has failed. */
+  failHook (): void {
+    this.#hookFailed = true
+  }
+
+  /** A response has passed the hooks of the application. */
+  pass (payload: unknown): void {
+    const wasStream = this.#stream !== undefined
+    this.#passed++
+    this.#isReplaceable = !this.#hookFailed && (this.#passed === 1 || wasStream)
+    this.#wasClosed ||= this.#socket?.destroyed === true
+    this.#stream = isStream(payload) ? String(read(read(payload, 'constructor'), 'name')) : undefined
+    // Before the headers, Fastify sends an error instead.
+    watchBody(payload, (error) => { if (this.#reply?.raw.headersSent === true) this.#sendError ??= error })
+  }
+
+  /** Hindsight refuses the response: the one about that is the first. */
+  restart (): void {
+    this.#begun = this.#passed = 0
+  }
+
+  /** The error handler of a lifecycle answers. Returns whether no response has begun before. */
+  answer (): boolean {
+    if (this.hasResponse) return false
+    this.#isAnswer = true
+    return true
+  }
+
+  /** A lifecycle answers for an uncaught error: what the handler sends later is no second response of it. */
+  answerUncaught (): void {
+    this.#answersUncaught = true
+  }
+
+  /** Notes the second response of a request; returns its error, in whose stack is the function that has sent it. */
+  repeat ({ raw: { url }, method }: FastifyRequest): Error {
+    return (this.#again ??= withStackLimit(MAX_CALLS, () => new AlreadySentError(url, method)))
+  }
+
+  /** What an error is about that was raised although a response was sent: errors to record. */
+  refuse (request: FastifyRequest, error: unknown): unknown[] {
+    const isLogged = read(error, 'code') === ALREADY_SENT
+    // A response that the application has written to `reply.raw` is no first one.
+    const isRepeated = isLogged || (this.#passed > 1 && isHeadersSent(error))
+    if (isRepeated && this.#answersUncaught) return []
+    if (isLogged) this.#again ??= error as Error
+    else if (isRepeated) this.repeat(request)
+    // A second response is also why its payload is refused: it has the headers of the first one.
+    const again = this.#again === undefined ? [] : [this.#again]
+    return isRepeated ? again : [...again, error]
+  }
+
+  /** Keeps headers and status: those that are set later are not sent. */
+  settle (): void {
+    if (this.#reply === null) return
+    this.#sentHeaders ??= sentHeadersOf(this.#reply)
+    this.#sentStatus ??= this.#reply.statusCode
+  }
+
+  #endingOf (reply: FastifyReply): Ending {
+    const { raw, request } = reply
+    const socket = this.#socket
+    const before = this.#wasClosed ? socket?.bytesWritten : this.#bytesBefore
+    const bytes = socket === null || before === undefined ? undefined : socket.bytesWritten - before
+    // Node.js drops what it has not written when the connection is closed for an error.
+    const begun = raw.headersSent && bytes !== 0
+    if (isUpgraded(request, reply)) return { kind: 'upgraded', begun: false }
+    const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error, bytes })
+    const cause = this.#sendError ?? raw.errored ?? streamOf(request)?.errored
+    if (cause != null && !isConnectionError(cause)) return failed(cause)
+    const refusal = refusalBy(socket?.errored)
+    if (refusal !== null) return failed(new NoResponseError(`The server closed the connection: ${refusal}`))
+    if (socket !== null && connectionOf(socket).isTimedOut === true) {
+      return failed(new NoResponseError('The server closed the idle connection (connectionTimeout)'))
+    }
+    if (!isClosedByClient(request)) {
+      return failed(new NoResponseError(`The server closed the connection ${when(begun)}`))
+    }
+    if (isEndless(request, reply)) return { kind: 'sent', begun: true }
+    return { kind: 'gone', begun, error: new ClientGoneError(`The client closed the connection ${when(begun)}`) }
+  }
+}
+
+function watchTimeout (socket: Socket): void {
+  const connection = connectionOf(socket)
+  // One for all requests of a connection: a client may send many at once. A listener of the socket itself does not keep
+  // Node.js from closing it (`server.timeout`).
+  if (connection.isTimedOut === undefined) socket.on('timeout', () => { connection.isTimedOut = true })
+  connection.isTimedOut = false
+}
+
+/** The status that was sent: a second response changes the status of the raw response, but not its message. */
+function statusOnSocket ({ raw, request }: FastifyReply, hasFailed: boolean): number {
+  // With HTTP/2, Node.js warns when a message is read.
+  const sent = streamOf(request)?.sentHeaders?.[':status']
+  if (sent !== undefined) return Number(sent)
+  const { statusCode, statusMessage } = raw
+  // A failed `writeHead` has set the message of another status.
+  if (hasFailed || STATUS_CODES[statusCode] === statusMessage) return statusCode
+  const [ofMessage] = Object.entries(STATUS_CODES).find(([, message]) => message === statusMessage) ?? []
+  return Number(ofMessage ?? statusCode)
+}
+
+/** Whether Node.js has refused to write the headers of a response a second time. */
+export function isHeadersSent (error: unknown): boolean {
+  return /^ERR_HTTP2?_HEADERS_SENT$/.test(String(read(error, 'code')))
+}
+
+/** Why Node.js has refused what was received on a connection; null where it has not. */
+function refusalBy (error: unknown): string | null {
+  const code = String(read(error, 'code'))
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'the request was not complete in time (requestTimeout)'
+  // The client has closed the connection within a message.
+  const isRefusal = code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE'
+  return isRefusal ? `the client sent what is not HTTP (${code})` : null
+}
+
+function when (begun: boolean): string {
+  return begun ? 'before the response was complete' : 'before the response was sent'
+}
+
+/** Whether the client has closed the connection, or reset the stream (RFC 9113, section 5.4.2). */
+function isClosedByClient (request: FastifyRequest): boolean {
+  const stream = streamOf(request)
+  if (stream !== undefined) return stream.aborted && stream.rstCode !== 0
+  const socket = socketOf(request)
+  return socket !== null && (socket.readableEnded || isConnectionError(socket.errored))
+}
+
+/** Whether an error was raised by the system, the parser or TLS because of the other side: not by the application. */
+export function isConnectionError (error: unknown): boolean {
+  const { code, syscall } = Object(error) as { code?: unknown, syscall?: unknown }
+  return typeof syscall === 'string' || /^(?:ECONNRESET|EPIPE|HPE_|ERR_SSL_)/.test(String(code))
+}
+
+/** The stream of a request of HTTP/2. */
+function streamOf ({ raw }: FastifyRequest): ServerHttp2Stream | undefined {
+  return (raw as { stream?: ServerHttp2Stream }).stream
+}
+
+/** The socket of a request of HTTP/1; null for HTTP/2, and where a request was injected. */
+function socketOf (request: FastifyRequest): Socket | null {
+  const { socket } = request.raw
+  return streamOf(request) === undefined && typeof socket?.off === 'function' ? socket : null
+}
+
+/** Calls `onError` with the error of a body that is a stream: of Node.js, of the web, or of a `Response`. */
+function watchBody (payload: unknown, onError: (error: unknown) => void): void {
+  if (payload instanceof Readable) {
+    payload.once(errorMonitor, onError)
+    return
+  }
+  const body = isResponse(payload) ? payload.body : payload
+  if (!(body instanceof ReadableStream)) return
+  finished(body as never, (error) => { if (error != null) onError(error) })
+}
