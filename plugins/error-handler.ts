@@ -115,8 +115,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     }
     const profile = recorder?.profileOf(request) ?? null
     if (profile !== null) state.recording.profile = profile
-    const { diagnosticPage, factsOfParts } = pages
-    const { body, exception } = state.recording.measureOwn(() => diagnosticPage(request, reply, type, factsOfParts))
+    const { body, exception } = state.recording.measureOwn(() => pages.diagnosticPage(request, reply, type))
     preventCaching(reply)
     if (exception === undefined) return body
     const frame = applicationFrame(request)

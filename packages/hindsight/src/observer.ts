@@ -1,11 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pageServer } from './page-server.js'
 import { openRecorder, type ResolvedOptions } from './prepare.js'
-import { diagnosticAnswer } from './error-page/diagnostic-page.js'
 import { recordingOf, stateOf } from './lifecycle/state.js'
 import { recordCpuProfiles } from './parts/cpu/recorder.js'
-import { factsOfParts } from './parts/collect.js'
 import { insertToolbar } from './reading/pages/toolbar/insert.js'
+import { diagnosticAnswer } from './recording/diagnostic-page.js'
 import { addServerTiming, endHandler, watchErrorHandlers } from './recording/handler-time.js'
 import { routeMatchOf } from './routing/route-table.js'
 
@@ -28,7 +27,7 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
     recorder.collectRequest(request)
     if (profile !== null) recording.profile = profile
     const page = debug && recording.sending.isReplaceable
-      ? recording.measureOwn(() => diagnosticAnswer(request, reply, payload, factsOfParts))
+      ? recording.measureOwn(() => diagnosticAnswer(request, reply, payload))
       : null
     if (page === null) recording.events?.setCurrentCode(reply, 'Hindsight')
     const url = profile === null ? null : recorder.link(request, reply)

@@ -156,10 +156,9 @@ export { html, redirectPage, type SafeHtml } from './view/text.js'
 
 /** Loads what renders the diagnostic page and inserts the toolbar: debug mode alone needs it. */
 export async function loadDebugPages () {
-  const { diagnosticPage } = await import('./error-page/diagnostic-page.js')
-  const { factsOfParts } = await import('./parts/collect.js')
+  const { diagnosticPage } = await import('./recording/diagnostic-page.js')
   const { insertToolbar } = await import('./reading/pages/toolbar/insert.js')
-  return { diagnosticPage, factsOfParts, insertToolbar }
+  return { diagnosticPage, insertToolbar }
 }
 
 /** The routes of the profiler as a Fastify plugin, at the root of the application: its pages, the toolbar, previews. */

@@ -1,6 +1,5 @@
 import { mainCause } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
-import type { ErrorReport } from '../errors/report.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
 import type { Nonces } from '../http/responses.js'
 import { readAsset } from '../view/asset.js'
@@ -12,8 +11,9 @@ import {
   fileLink, renderExceptions, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
 } from './exceptions.js'
 import {
-  chainLines, everyException, headline, logCounts, mainSource, profileUrl, renderText
+  chainLines, everyException, headline, logCounts, mainSource, renderText
 } from './render-text.js'
+import { reasonOf, rejectedIn, summaryIn, type FailureProfile } from './failure-profile.js'
 import { logTable, style as logsStyle } from './logs.js'
 import { rejectedCard, renderRequest } from './render-request.js'
 import { isNotification } from '../logs/log-record.js'
@@ -41,40 +41,41 @@ const RELOAD = new SafeHtml(`setInterval(() => fetch('/_profiler/', { method: 'H
   if (headers.get('${FAILED_START}') !== '${process.pid}') location.reload()
 }, () => {}), 500)`)
 
-/** The diagnostic page. It is complete without its script. All text of the report is escaped. */
-export function renderHtml (report: ErrorReport, nonce: Nonces, editor: EditorLink | null): SafeHtml {
-  const title = `${cut(oneLine(headline(report)), MAX_TITLE)} (${report.status} ${report.reason})`
-  const source = mainSource(report, report.handler)
-  const hints = report.hints.length > 0 &&
-    html`<div class="hints">${report.hints.map((hint) => hintCard(hint, editor))}</div>`
+/** The diagnostic page. It is complete without its script. All text of the failure is escaped. */
+export function renderHtml (failure: FailureProfile, nonce: Nonces, editor: EditorLink | null): SafeHtml {
+  const title = `${cut(oneLine(headline(failure)), MAX_TITLE)} (${failure.status} ${reasonOf(failure)})`
+  const source = mainSource(failure)
+  const hints = failure.hints.length > 0 &&
+    html`<div class="hints">${failure.hints.map((hint) => hintCard(hint, editor))}</div>`
   // Without source the hints are the answer.
-  const hasSource = source !== null || report.input !== undefined
+  const rejected = rejectedIn(failure)
+  const hasSource = source !== null || rejected !== undefined
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
   const head = html`<meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
 <style nonce="${nonce.style}">${STYLE}</style>
-${report.raisedBy?.stage === 'start' && reload(nonce)}`
+${failure.raisedBy?.stage === 'start' && reload(nonce)}`
   return htmlPage(title, head, html`<a class="skip" href="#main">Skip to the content</a>
-${band(report)}
-${navigation(report)}
+${band(failure)}
+${navigation(failure)}
 <main id="main" class="wrap">
 <div class="lead">
-${about(report, editor)}
-${report.input !== undefined && rejectedCard(report.input)}
+${about(failure, editor)}
+${rejected !== undefined && rejectedCard(rejected)}
 ${source !== null && renderSource(source.title, source.frame, editor)}
 ${!hasSource && hints}
 </div>
 <div class="side">
 ${hasSource && hints}
-${renderRequest(report)}
-${differences(report)}
+${renderRequest(failure)}
+${differences(failure)}
 </div>
 <div class="rest">
-${!isBare(report) && renderExceptions(report.exceptions, { editor, shown })}
-${renderLogs(report)}
-${!isBare(report) && renderStackTraces(report.exceptions)}
+${!isBare(failure) && renderExceptions(failure.exceptions, { editor, shown })}
+${renderLogs(failure)}
+${!isBare(failure) && renderStackTraces(failure.exceptions)}
 <details class="copies card"><summary><h2>This report as Markdown</h2></summary>
-<pre id="as-markdown" tabindex="-1">${renderText(report)}</pre></details>
+<pre id="as-markdown" tabindex="-1">${renderText(failure)}</pre></details>
 </div>
 </main>
 <footer><div class="wrap">Hindsight shows this page in debug mode only.</div></footer>
@@ -88,23 +89,23 @@ function reload (nonce: Nonces): SafeHtml {
 }
 
 /** Whether the exceptions have nothing besides the headline, such as the error of a request without a route. */
-function isBare ({ exceptions }: ErrorReport): boolean {
+function isBare ({ exceptions }: FailureProfile): boolean {
   return exceptions.every(({ frames, errors, message }) =>
     exceptions.length === 1 && frames.length === 0 && errors === undefined && message.length <= MAX_HEADLINE)
 }
 
-function band (report: ErrorReport): SafeHtml {
-  return html`<header class="band ${kindOf(report.status)}"><div class="wrap">
+function band (failure: FailureProfile): SafeHtml {
+  return html`<header class="band ${kindOf(failure.status)}"><div class="wrap">
 <div class="top">
-<p class="status"><strong>${report.status}</strong> ${visibleLine(report.reason)}</p>
+<p class="status"><strong>${failure.status}</strong> ${visibleLine(reasonOf(failure))}</p>
 <ul class="facts">
-${facts(report)}
+${facts(failure)}
 </ul>
-<div class="menus"><a class="copies-of" href="#as-markdown" data-copies="as-markdown"${sheetOf(report)}>\
+<div class="menus"><a class="copies-of" href="#as-markdown" data-copies="as-markdown"${sheetOf(failure)}>\
 Copy for an AI assistant</a></div>
 </div>
-<h1>${messageParts(report)[0]}</h1>
-${cause(report)}
+<h1>${messageParts(failure)[0]}</h1>
+${cause(failure)}
 </div></header>`
 }
 
@@ -114,34 +115,34 @@ function kindOf (status: number): string {
 }
 
 /** The headline, and what is below it of a longer message. */
-function messageParts (report: ErrorReport): [first: string, rest: string] {
-  const message = cut(headline(report).trimEnd(), MAX_HEADLINE)
+function messageParts (failure: FailureProfile): [first: string, rest: string] {
+  const message = cut(headline(failure).trimEnd(), MAX_HEADLINE)
   if (!LONG_MESSAGE.test(message)) return [message, '']
   const [, line, rest] = /^(.{1,110})\n([^]*)$/.exec(message) ?? []
   return line === undefined || rest === undefined ? [`${message.slice(0, MAX_FIRST)}…`, message] : [line, rest]
 }
 
 /** What happened in one sentence, the errors that were made of the root cause, and its properties. */
-function about (report: ErrorReport, editor: EditorLink | null): HtmlValue {
-  const [, rest] = messageParts(report)
+function about (failure: FailureProfile, editor: EditorLink | null): HtmlValue {
+  const [, rest] = messageParts(failure)
+  const { summary } = summaryIn(failure)
   const content = [
     rest !== '' && html`<pre tabindex="0">${rest}</pre>`,
-    report.summary !== undefined && html`<p class="what">${report.summary}</p>`,
-    chain(report, editor),
-    renderFields(mainCause(report)?.fields)
+    summary !== undefined && html`<p class="what">${summary}</p>`,
+    chain(failure, editor),
+    renderFields(mainCause(failure)?.fields)
   ].filter((one) => one !== false)
   return content.length > 0 && html`<div class="about">${content}</div>`
 }
 
 /** The URL of the Markdown of the profile. */
-function sheetOf (report: ErrorReport): HtmlValue {
-  const url = profileUrl(report)
-  return url !== undefined && html` data-sheet="${url}.md"`
+function sheetOf ({ profileUrl }: FailureProfile): HtmlValue {
+  return profileUrl !== undefined && html` data-sheet="${profileUrl}.md"`
 }
 
 /** The class of the root cause, its code, and what the members of an AggregateError have in common. */
-function cause (report: ErrorReport): HtmlValue {
-  const root = mainCause(report)
+function cause (failure: FailureProfile): HtmlValue {
+  const root = mainCause(failure)
   if (root === null) return null
   const { name, code, members } = root
   const facts = [code === undefined ? undefined : `code ${code}`, members].filter((fact) => fact !== undefined)
@@ -149,12 +150,12 @@ function cause (report: ErrorReport): HtmlValue {
     html`<span>${visibleLine(cut(fact, MAX_HEADLINE))}</span> `)}</p>`
 }
 
-function chain (report: ErrorReport, editor: EditorLink | null): SafeHtml | false {
-  const lines = chainLines(report)
+function chain (failure: FailureProfile, editor: EditorLink | null): SafeHtml | false {
+  const lines = chainLines(failure)
   if (lines.length === 0) return false
   const more = lines.length - MAX_CHAIN
   const items = lines.slice(0, MAX_CHAIN).map(({ before, frame, index }) => {
-    const { name, message } = report.exceptions[index] as { name: string, message: string }
+    const { name, message } = failure.exceptions[index] as { name: string, message: string }
     const text = visibleLine(cut(message, MAX_LINE))
     const place = frame !== undefined && html`${fileLink(frame, editor)} as `
     return html`<li>${before} ${place}<a href="#exception-${index + 1}">${visibleLine(name)}</a>: ${text}</li>`
@@ -163,30 +164,29 @@ function chain (report: ErrorReport, editor: EditorLink | null): SafeHtml | fals
     more > 0 && html`<li><a href="#exceptions">${grouped(more)} more</a></li>`}</ol>`
 }
 
-function facts (report: ErrorReport): HtmlValue {
-  const { request, controller, profile } = report
-  const target = cut(visibleLine(`${request.method} ${request.url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_LINE)
-  const url = profileUrl(report)
+function facts (failure: FailureProfile): HtmlValue {
+  const { method, url, route, token, profileUrl } = failure
+  const target = cut(visibleLine(`${method} ${url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_LINE)
   return [
     html`<li><a href="#request"><code>${target}</code></a></li>`,
-    controller && html`<li class="controller">handled by <code>${visibleLine(controller)}</code></li>`,
-    url && html`<li>profile <a href="${url}"><code>${profile?.token}</code></a></li>`
+    route?.controller && html`<li class="controller">handled by <code>${visibleLine(route.controller)}</code></li>`,
+    profileUrl && html`<li>profile <a href="${profileUrl}"><code>${token}</code></a></li>`
   ]
 }
 
 /** The link to the differences from the last success of the route, which the script replaces by the differences. */
-function differences (report: ErrorReport): HtmlValue {
-  const url = profileUrl(report)
-  if (url === undefined || report.handler === undefined) return null
-  return html`<div class="differences-of" data-fragment="${url}/differences"><a href="${url}/differences">What changed
+function differences (failure: FailureProfile): HtmlValue {
+  const url = `${failure.profileUrl}/differences`
+  if (failure.profileUrl === undefined || summaryIn(failure).handler === undefined) return null
+  return html`<div class="differences-of" data-fragment="${url}"><a href="${url}">What changed
 since the last success</a></div>`
 }
 
-function navigation (report: ErrorReport): SafeHtml {
-  const { lines, failures } = logCounts(report)
-  const traces = everyException(report.exceptions).length
-  const isShort = isBare(report)
-  const exceptions = html`Exceptions <span class="count">${report.exceptions.length}</span>`
+function navigation (failure: FailureProfile): SafeHtml {
+  const { lines, failures } = logCounts(failure)
+  const traces = everyException(failure.exceptions).length
+  const isShort = isBare(failure)
+  const exceptions = html`Exceptions <span class="count">${failure.exceptions.length}</span>`
   return html`<nav class="sections" aria-label="Sections"><ul class="wrap">
 ${!isShort && html`<li><a href="#exceptions">${exceptions}</a></li>`}
 <li><a href="#logs">Logs <span class="count${failures > 0 && ' bad'}">${grouped(lines)}</span></a></li>
@@ -223,9 +223,9 @@ function markedCode (code: string, mark?: number): HtmlValue {
 }
 
 /** The section Logs: the lines of the request. */
-function renderLogs (report: ErrorReport): SafeHtml {
-  const { logs } = report
-  const { lines, failures } = logCounts(report)
+function renderLogs (failure: FailureProfile): SafeHtml {
+  const { logs } = failure
+  const { lines, failures } = logCounts(failure)
   const notifications = logs.filter(isNotification).length
   const first = html` <a class="count bad" href="#first-error">${counted(failures, 'error')}<span
 class="hidden-visually">: go to the first</span></a>`
@@ -235,14 +235,14 @@ class="hidden-visually">: go to the first</span></a>`
   return html`<section id="logs" aria-labelledby="logs-title">
 <h2 id="logs-title">Logs <span class="count">${grouped(lines)}</span>${failures > 0 && first}</h2>
 ${notifications === logs.length && html`<p class="note">No log messages.</p>`}${notifications > 0 && box}${
-  omission(report)}${logs.length > 0 && html`<div class="card">${logTable(logs, null, MAX_TEXT)}</div>`}
+  omission(failure)}${logs.length > 0 && html`<div class="card">${logTable(logs, null, MAX_TEXT)}</div>`}
 </section>`
 }
 
-function omission (report: ErrorReport): HtmlValue {
-  if (report.logsOmitted === undefined) return null
-  const url = profileUrl(report)
-  const link = url && html` <a href="${url}">The profile of this request</a> has more of them.`
-  const lines = counted(report.logsOmitted, 'line is', 'lines are')
+function omission (failure: FailureProfile): HtmlValue {
+  if (failure.logsOmitted === undefined) return null
+  const { profileUrl } = failure
+  const link = profileUrl && html` <a href="${profileUrl}">The profile of this request</a> has more of them.`
+  const lines = counted(failure.logsOmitted, 'line is', 'lines are')
   return html`<p class="note omission">${lines} left out here, the oldest and least severe.${link}</p>`
 }

@@ -1,17 +1,18 @@
 import { rejectionText, type RejectedInput } from '../errors/exception.js'
-import type { ErrorReport } from '../errors/report.js'
 import { isClientHeader } from '../http/requests.js'
 import { table } from '../view/components.js'
 import { counted, cut, html, visibleLine, type HtmlValue, type SafeHtml } from '../view/text.js'
 import { renderExcerpt } from './exceptions.js'
+import { requestIn, type FailureProfile } from './failure-profile.js'
 import { bodyText, fieldText } from './render-text.js'
 
 /** Characters. */
 const MAX_TEXT = 2_000
 
 /** The section Request: what was requested, then the headers; the client and what each browser sends are folded. */
-export function renderRequest ({ request, sentences = [] }: ErrorReport): SafeHtml {
-  const { method, url, ip, route, params, query, body, headers } = request
+export function renderRequest (failure: FailureProfile): SafeHtml {
+  const { method, url, ip, route, sentences } = failure
+  const { query, body, headers } = requestIn(failure)
   const rows = (entries: ReadonlyArray<readonly [string, string]>): SafeHtml[] => entries.map(([name, value]) =>
     html`<div><dt>${visibleLine(cut(name, MAX_TEXT))}</dt> <dd>${visibleLine(cut(value, MAX_TEXT))}</dd></div>
 `)
@@ -21,8 +22,8 @@ export function renderRequest ({ request, sentences = [] }: ErrorReport): SafeHt
   return html`<section id="request" class="request" aria-labelledby="request-title">
 <h2 id="request-title">Request</h2>${sentences.map((text) => html`<p>${text}</p>`)}
 <div class="card"><dl>
-${rows([[method, url], ...route === undefined ? [] : [['Route', route] as const],
-  ...fields(params, 'Parameter'), ...fields(query, 'Query')])}
+${rows([[method, url], ...route === null ? [] : [['Route', route.name] as const],
+  ...fields(route?.params, 'Parameter'), ...fields(query, 'Query')])}
 </dl>${body !== undefined && html`<h3>Body</h3><pre tabindex="0">${bodyText(body)}</pre>`}
 <dl>${rows(headers.filter((header) => !ofClient.includes(header)))}</dl>
 <details><summary>Client ${ip}, ${counted(ofClient.length, 'header')}</summary><dl>${rows(ofClient)}</dl></details>

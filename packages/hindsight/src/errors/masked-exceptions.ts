@@ -73,6 +73,38 @@ export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
   return recording.exceptions
 }
 
+/** Causes of an error that are not listed again as other errors. */
+const MAX_CAUSES = 100
+
+/** The exceptions of a response, and those of further errors of its request; both masked. */
+export interface RequestErrors { exceptions: FlattenedException[], otherErrors: FlattenedException[][] }
+
+/**
+ * The error that the response of a request is about, and which of the `others` are not among its causes. A response
+ * without an error shows the first of the others.
+ */
+export function errorsOf (request: FastifyRequest, others: readonly unknown[]): RequestErrors {
+  const { failure, routeError } = recordingOf(request)
+  const flattened = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), maskOf(request))
+  if (failure !== null) {
+    const causes = causesOf(failure.error)
+    const unlisted = others.filter((other) => !causes.has(other))
+    return { exceptions: exceptionsOf(request), otherErrors: unlisted.map(flattened) }
+  }
+  if (routeError !== null) return { exceptions: exceptionsOf(request), otherErrors: others.map(flattened) }
+  const [exceptions = [], ...otherErrors] = others.map(flattened)
+  return { exceptions, otherErrors }
+}
+
+/** An error and its causes, which its page lists. */
+function causesOf (raised: unknown): ReadonlySet<unknown> {
+  const causes = new Set<unknown>()
+  for (let one = raised; !causes.has(one) && causes.size < MAX_CAUSES; one = read(one, 'cause') ?? raised) {
+    causes.add(one)
+  }
+  return causes
+}
+
 /** A chain with the secrets of its texts masked; in excerpts only literals are. */
 export function maskExceptions (chain: readonly FlattenedException[], mask: Mask): FlattenedException[] {
   return chain.map((exception) => {

@@ -112,6 +112,19 @@ export function withNotifications (
   return lines.concat(notified).sort(({ offset: a = 0 }, { offset: b = 0 }) => a - b)
 }
 
+/** The number of lines of a request's log that the page of a failure has; notifications are not counted. */
+const MAX_SHOWN = 200
+
+/** The most severe lines of a log, masked, with the notifications of listeners, and how many were left out. */
+export function severeLines (
+  log: RequestLog | undefined, events: readonly ListenerEvent[], start: number, mask: LineMask
+): { logs: LogRecord[], logsOmitted?: number } {
+  const all = log?.records() ?? []
+  const shown = mostSevere(all, MAX_SHOWN)
+  const logs = withNotifications(shown.flatMap((line) => log?.masked(line, mask) ?? []), events, start)
+  return shown.length === all.length ? { logs } : { logs, logsOmitted: all.length - shown.length }
+}
+
 declare module '../recording/recording.js' {
   interface Recording {
     /** The lines that the logger of the request has written; absent where it is not captured. */

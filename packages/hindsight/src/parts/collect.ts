@@ -3,16 +3,14 @@ import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../call.js'
 import { performance } from '../clock.js'
-import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
-import type { FactsOfParts } from '../errors/report.js'
-import { messageOf, nameOf } from '../errors/thrown-value.js'
+import { errorsOf, maskOf } from '../errors/masked-exceptions.js'
+import { messageOf } from '../errors/thrown-value.js'
 import { isStream } from '../http/responses.js'
 import { recordingOf, servicesOf, stateOf, type RequestState } from '../lifecycle/state.js'
 import type { Recording } from '../recording/recording.js'
-import type { ProfiledRoute } from '../store/profile.js'
+import type { ProfiledRoute, UnfinishedProfile } from '../store/profile.js'
 import { cut } from '../view/text.js'
-import type { Collector, Part, UnfinishedProfile } from './part.js'
-import { hintsOf, sentencesOf, type Data } from './read.js'
+import type { Collector, Part } from './part.js'
 
 const MAX_BYTES = 64 * 1024
 const MAX_DEPTH = 16
@@ -146,19 +144,22 @@ export function plainCopy (
   return Object.fromEntries(members.map(([name, item]) => [cut(name, MAX_NAME), plainCopy(item, shown, within)]))
 }
 
+/** What collectors of Hindsight have recorded, by their names: masked plain data. */
+export function recordedData (request: FastifyRequest, names: readonly string[]): Record<string, unknown> {
+  const mask = maskOf(request)
+  const data = Object.fromEntries(names.map((name) => [name, collectedBy(recordingOf(request), name)]))
+  // The masks of collectors do not hide the path parameters of this request.
+  return mask === servicesOf(request).mask ? data : plainCopy(data, mask.redact) as typeof data
+}
+
 /** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */
 export function unfinishedProfile (
   request: FastifyRequest, reply: FastifyReply, shown: readonly Part[]
 ): UnfinishedProfile {
   const { recording } = stateOf(request)
-  const { failure, log, ownSince, routeError, otherErrors, timing, token = '' } = recording
-  const mask = maskOf(request)
-  const hasFailed = failure !== null || routeError !== null
-  // Of a request that has not failed, the first error that was captured is the one that its profile is about.
-  const others = (hasFailed ? otherErrors.filter((error) => error !== failure?.error) : otherErrors.slice(1))
-    .map((error) => ({ name: mask.text(nameOf(error)), message: mask.text(messageOf(error)) }))
+  const { log, ownSince, timing, token = '' } = recording
+  const { exceptions, otherErrors } = errorsOf(request, recording.otherErrors)
   const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
-  const ownData = Object.fromEntries(shown.map(({ name }) => [name, collectedBy(recording, name)]))
   return {
     token,
     time: new Date(timing.startedTime).toISOString(),
@@ -166,15 +167,12 @@ export function unfinishedProfile (
     method: request.method,
     route: routeIn(stateOf(request)),
     duration: (ownSince ?? performance.now()) - timing.startedAt - timing.own,
-    exceptions: hasFailed
-      ? exceptionsOf(request)
-      : otherErrors.slice(0, 1).flatMap((error) => maskExceptions(flattenError(error), mask)),
+    exceptions,
     logs: log?.records() ?? [],
     collectors: {
-      // The masks of parts do not hide the path parameters of this request.
-      ...mask === servicesOf(request).mask ? ownData : plainCopy(ownData, mask.redact) as object,
-      otherErrors: others.map((error) => [error]),
-      ...ofApplication.length > 0 && mask.value(collectData(ofApplication, request, reply)) as object
+      ...recordedData(request, shown.map(({ name }) => name)),
+      otherErrors,
+      ...ofApplication.length > 0 && maskOf(request).value(collectData(ofApplication, request, reply)) as object
     }
   }
 }
@@ -183,24 +181,4 @@ export function unfinishedProfile (
 function routeIn (state: RequestState): ProfiledRoute | null {
   const { matched } = (collectedBy(state.recording, 'router') ?? {}) as { matched?: ProfiledRoute }
   return matched ?? (state.route === null ? null : { ...state.route, methods: [] })
-}
-
-/** Milliseconds from which a request is slow: its diagnostic page has the sentences of the parts. */
-const MIN_SLOW = 100
-
-/** What the parts add to the diagnostic page of a request that is about to be sent. */
-export function factsOfParts (request: FastifyRequest, reply: FastifyReply): FactsOfParts {
-  // Failures that no profile is kept of have no data.
-  if (!recordingOf(request).isRecording) return { hints: [], sentences: [] }
-  const { parts } = servicesOf(request)
-  const shown = parts.filter(({ hints, sentence }) => hints !== undefined || sentence !== undefined)
-  const profile = unfinishedProfile(request, reply, shown)
-  const { body, sentBody = body, query } = Object(collectedBy(recordingOf(request), 'request')) as Data
-  const { name, params } = profile.route ?? {}
-  return {
-    hints: hintsOf(parts, profile),
-    sentences: profile.duration < MIN_SLOW ? [] : sentencesOf(shown, profile),
-    // The mask of the application does not hide the path parameters of this request.
-    request: { route: name, ...maskOf(request).value({ params, query, body: sentBody ?? undefined }) as object }
-  }
 }

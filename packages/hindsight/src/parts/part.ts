@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../lifecycle/state.js'
 import type { Hint } from '../errors/hints.js'
-import type { LogRecord } from '../logs/log-record.js'
 import type { EditorLink } from '../view/editor.js'
 import type { HtmlValue } from '../view/text.js'
-import type { Profile, ProfileSummary } from '../store/profile.js'
+import type { Profile, ProfileSummary, UnfinishedProfile } from '../store/profile.js'
 import type { Section, Values } from './section.js'
 
 declare module '../lifecycle/state.js' {
@@ -119,12 +118,6 @@ export interface OverviewTile extends Ordered {
   column?: 'main' | 'side'
   /** Markup of the tag `html`, or text; a tile without a value is left out. */
   value: HtmlValue
-}
-
-/** What the toolbar and the hints need of a profile: that of a request without a response has it, too. */
-export interface UnfinishedProfile
-  extends Pick<Profile, 'token' | 'time' | 'status' | 'method' | 'route' | 'duration' | 'exceptions' | 'collectors'> {
-  logs: ReadonlyArray<Pick<LogRecord, 'level' | 'channel'>>
 }
 
 /** An item of the toolbar. */

@@ -1,10 +1,10 @@
 import { attempt, synchronous } from '../call.js'
 import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
-import type { Profile } from '../store/profile.js'
+import type { Profile, UnfinishedProfile } from '../store/profile.js'
 import { failed, fields, json } from '../view/components.js'
 import { cut, html, isObject, visibleLine, type Data, type SafeHtml } from '../view/text.js'
-import type { CollectorPanel, GROUPS, PanelView, Part, TimelineEntry, UnfinishedProfile } from './part.js'
+import type { CollectorPanel, GROUPS, PanelView, Part, TimelineEntry } from './part.js'
 
 export { isObject, type Data }
 

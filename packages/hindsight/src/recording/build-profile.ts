@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
-import { firstOwnFrame, type FlattenedException } from '../errors/exception.js'
-import { exceptionsOf, flattenError, maskExceptions, maskOf } from '../errors/masked-exceptions.js'
-import { failureSummary } from '../errors/report.js'
+import { firstOwnFrame } from '../errors/exception.js'
+import { errorsOf, flattenError, maskExceptions, maskOf, type RequestErrors } from '../errors/masked-exceptions.js'
+import { failureSummary } from '../errors/failure-summary.js'
 import { ownSource } from '../errors/stack-frame.js'
-import { read } from '../errors/thrown-value.js'
 import { NoResponseError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
@@ -14,7 +13,7 @@ import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { blockedBy } from '../parts/blocked/index.js'
-import { collectedBy, plainCopy } from '../parts/collect.js'
+import { recordedData } from '../parts/collect.js'
 import { unrecordedChanges } from '../parts/events/index.js'
 import { grouped } from '../view/text.js'
 import { fittingLogs } from '../store/summary.js'
@@ -22,9 +21,6 @@ import { newToken, PROFILE_VERSION, type Profile, type ProfiledRoute } from '../
 import type {} from '../store/profiler.js'
 import type { Recording } from './recording.js'
 import { isConnectionError, isHeadersSent, type Sending } from './sending.js'
-
-/** Causes of an error that are not listed again as other errors. */
-const MAX_CAUSES = 100
 
 export interface BuildOptions {
   /** The maximum bytes of the profile as JSON; log lines beyond it are left out. */
@@ -40,7 +36,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const { maxBytes, collected = {}, config } = options
   const recording = recordingOf(request)
   const { followOf, parent = followOf ?? undefined, replayOf, sending, timing, token = '' } = recording
-  const { debug, mask: maskWithoutParams, originOf } = servicesOf(request)
+  const { debug, originOf } = servicesOf(request)
   const sentHeaders = sending.headers
   const mask = maskOf(request, sentHeaders.location)
   const origin = originOf(request)
@@ -53,12 +49,8 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   }
   const events = recording.events?.events(mask.header) ?? []
   const status = isOver ? sending.status(recording.failure !== null) : 0
-  const masked = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)
-  const { exceptions, otherErrors } = errorsOf(request, masked)
-  // The mask of a collector does not hide the path parameters of this request.
-  const names = Object.keys(recording.collected)
-  const ownData = Object.fromEntries(names.map((name) => [name, collectedBy(recording, name)]))
-  const shown = mask === maskWithoutParams ? ownData : plainCopy(ownData, mask.redact) as typeof ownData
+  const { exceptions, otherErrors } = errorsAtEnd(request)
+  const shown = recordedData(request, Object.keys(recording.collected))
   const blocked = debug && isOver ? blockedBy(request, reply, status, shown) : []
   const { router, ...others } = shown
   const { matched: route = null } = (router ?? {}) as { matched?: ProfiledRoute }
@@ -76,7 +68,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   else if (cut !== null && !hasFailed) collectors.exceptions = { summary: cut }
   if (recording.events !== null) collectors.headers = unrecordedChanges(recording.events, mask)
   if (blocked.length > 0) collectors.blocked = blocked
-  if (otherErrors.length > 0) collectors.otherErrors = otherErrors.map(masked)
+  if (otherErrors.length > 0) collectors.otherErrors = otherErrors
   return {
     version: PROFILE_VERSION,
     token,
@@ -97,26 +89,21 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   }
 }
 
-/** The error that the response is about, and further ones. A response without an error shows the first of those. */
-function errorsOf (
-  request: FastifyRequest, masked: (error: unknown) => FlattenedException[]
-): { exceptions: FlattenedException[], otherErrors: unknown[] } {
-  const { failure, raised, routeError, otherErrors, sending: { state } } = recordingOf(request)
+/** The error that the response is about, and further ones, when the response has ended. */
+function errorsAtEnd (request: FastifyRequest): RequestErrors {
+  const { failure, raised, otherErrors, sending: { state } } = recordingOf(request)
+  if (!('error' in state)) return errorsOf(request, otherErrors)
+  const { error } = state
   // An upload that its client breaks off is an error of the parser, too.
-  if (failure !== null && 'error' in state && isConnectionError(raised)) {
-    return { exceptions: masked(state.error), otherErrors: [raised, ...otherErrors] }
+  if (failure !== null && isConnectionError(raised)) {
+    const [exceptions = [], ...others] = [error, raised, ...otherErrors].map((one) =>
+      maskExceptions(flattenError(one), maskOf(request)))
+    return { exceptions, otherErrors: others }
   }
-  const ended = 'error' in state ? [state.error] : []
   // Where the application has raised an error before, its connection was closed for that one.
-  const follows = ended.some((error) => error instanceof NoResponseError || isHeadersSent(error)) &&
-    !isConnectionError(otherErrors[0])
-  const others = [...new Set(follows ? [...otherErrors, ...ended] : [...ended, ...otherErrors])]
-  if (failure !== null) {
-    const listed = causesOf(raised)
-    return { exceptions: exceptionsOf(request), otherErrors: others.filter((other) => !listed.has(other)) }
-  }
-  if (routeError !== null) return { exceptions: exceptionsOf(request), otherErrors: others }
-  return { exceptions: others.length > 0 ? masked(others[0]) : [], otherErrors: others.slice(1) }
+  const follows = (error instanceof NoResponseError || isHeadersSent(error)) && !isConnectionError(otherErrors[0])
+  const others = follows ? [...otherErrors, error] : [error, ...otherErrors]
+  return errorsOf(request, [...new Set(others)])
 }
 
 /** That an error has cut off a response; null: it is complete, or had not begun. */
@@ -125,15 +112,6 @@ function cutSentence (state: Sending, { 'content-length': length }: Headers): st
   const sent = state.bytes === undefined ? '' : ` after ${grouped(state.bytes)} bytes with its headers`
   const body = length === undefined ? '' : `, of a body of ${grouped(Number(length))}`
   return `The response was cut off${sent}${body}.`
-}
-
-/** An error and its causes, which its page lists. */
-function causesOf (raised: unknown): ReadonlySet<unknown> {
-  const causes = new Set<unknown>()
-  for (let one = raised; !causes.has(one) && causes.size < MAX_CAUSES; one = read(one, 'cause') ?? raised) {
-    causes.add(one)
-  }
-  return causes
 }
 
 // Masking is slower than parsing: lines for which there is no space are not masked.

@@ -50,6 +50,12 @@ export interface Profile {
   collectors: Record<string, unknown>
 }
 
+/** What is known of a request before its response is sent: for the toolbar, the hints and the page of a failure. */
+export interface UnfinishedProfile
+  extends Pick<Profile, 'token' | 'time' | 'status' | 'method' | 'route' | 'duration' | 'exceptions' | 'collectors'> {
+  logs: ReadonlyArray<Pick<LogRecord, 'level' | 'channel'>>
+}
+
 /** The fields of a profile that lists show. */
 export interface ProfileSummary {
   token: string

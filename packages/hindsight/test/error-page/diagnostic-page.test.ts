@@ -6,25 +6,30 @@ import { buffer } from 'node:stream/consumers'
 import t from 'tap'
 import { pluginOf } from '../support/products.js'
 import { AccessDeniedError } from '../../../../lib/security/errors.js'
-import type { ErrorReport } from '../../src/errors/report.js'
+import type { FailureProfile } from '../../src/error-page/failure-profile.js'
 import { outcomeSentence } from '../../src/parts/overview/index.js'
 import { build as buildFull, profileOf } from '../support/app.js'
 import { testdir } from '../support/folder.js'
 import { inBothProducts } from '../support/products.js'
-import { renderReport } from '../../src/error-page/diagnostic-page.js'
-import { record, sampleReport } from '../errors/sample.js'
+import { renderFailure } from '../../src/error-page/render-failure.js'
+import { record, requested, sampleFailure } from '../errors/sample.js'
 import { parseHtml } from '../support/parse-html.js'
+import type { RejectedInput } from '../../src/errors/exception.js'
+import type { FailureSummary } from '../../src/errors/failure-summary.js'
 import { code } from '../../src/view/text.js'
 
 const HERE = 'packages/hindsight/test/error-page/diagnostic-page\\.test\\.ts'
 const HTML = { accept: 'text/html' }
+
+/** The answer to a client that prefers JSON. */
+type FailureDocument = FailureProfile & FailureSummary & { input?: RejectedInput, controller?: string, profile?: { token: string } }
 
 async function page (app: FastifyInstance, request: InjectOptions): Promise<Document> {
   const { body } = await app.inject({ ...request, headers: { ...HTML, ...request.headers } })
   return parseHtml(body)
 }
 
-async function report (app: FastifyInstance, request: InjectOptions): Promise<ErrorReport> {
+async function report (app: FastifyInstance, request: InjectOptions): Promise<FailureDocument> {
   return (await app.inject({ ...request, headers: { ...request.headers, accept: 'application/json' } })).json()
 }
 
@@ -105,6 +110,18 @@ inBothProducts('an error is shown with its class and its own properties, masked'
   t.equal(summary.exception, 'DatabaseError: duplicate key value', 'the list')
   const { exception } = (await app.inject(pathname.replace('_profiler', '_wdt') + '.json')).json()
   t.equal(exception, 'DatabaseError: duplicate key value', 'the toolbar')
+})
+
+inBothProducts('the page has the headers that were sent, as the profile does: validation removes others', async (t, build) => {
+  const properties = { accept: { type: 'string' }, 'x-size': { type: 'integer' } }
+  const schema = { headers: { type: 'object', properties, additionalProperties: false } }
+  const app = await build((app) => app.get('/', { schema }, async () => { throw new Error('x') }))
+  const document = await page(app, { url: '/', headers: { 'x-size': '07', 'x-tenant': 'north' } })
+  const rows = texts(document, '#request .card > dl > div')
+  t.ok(rows.includes('x-size 07') && rows.includes('x-tenant north'), rows.join())
+  const { pathname } = new URL(document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') ?? '')
+  const { collectors } = (await app.inject({ url: pathname, headers: { accept: 'application/json' } })).json()
+  t.match(collectors.request.headers, { 'x-size': '07', 'x-tenant': 'north' })
 })
 
 inBothProducts('the section of the request begins with what was requested', async (t, build) => {
@@ -709,8 +726,8 @@ inBothProducts('an editor with an unsafe URL stops the start', async (t, build) 
 
 const HINT = { title: 'Add a route', text: 'Like this.', code: 'app.get()' }
 
-function problemOf (changes: Partial<ErrorReport>): string {
-  return renderReport(sampleReport(changes), 'json', { script: 'a', style: 'b' })
+function problemOf (changes: Partial<FailureProfile>): string {
+  return renderFailure(sampleFailure(changes), 'json', { script: 'a', style: 'b' })
 }
 
 t.test('the problem document has the fields of RFC 9457 and the report', async (t) => {
@@ -733,7 +750,7 @@ t.test('odd values are serialized safely in the problem document', async (t) => 
   const circle: Record<string, unknown> = { big: 1n }
   circle.self = circle
   const body = problemOf(
-    { logs: [record('info', '</script>', circle), record('info', 'next', { fn () {} })], request: { method: 'GET', url: '%', ip: '', headers: [] } }
+    { logs: [record('info', '</script>', circle), record('info', 'next', { fn () {} })], ...requested('GET', '%', {}) }
   )
   t.notMatch(body, '<', 'no markup for content sniffing')
   const document = JSON.parse(body)

@@ -1,15 +1,15 @@
 import t from 'tap'
-import { renderReport } from '../../src/error-page/diagnostic-page.js'
+import { renderFailure } from '../../src/error-page/render-failure.js'
 import { flattenError } from '../../src/errors/masked-exceptions.js'
-import type { ErrorReport } from '../../src/errors/report.js'
-import { record, sampleReport } from '../errors/sample.js'
+import type { FailureProfile } from '../../src/error-page/failure-profile.js'
+import { record, requested, sampleFailure } from '../errors/sample.js'
 
 const NONCE = { script: 'a', style: 'b' }
 const HINT = { title: 'Add a route', text: 'Like this.', code: 'app.get()' }
 const NEAR = { title: 'Near', text: 'By little.', routes: [{ methods: ['GET', 'PUT'], pattern: '/a_*', why: 'a <b>' }] }
 
-function rendered (type: 'json' | 'text', changes: Partial<ErrorReport> = {}): string {
-  return renderReport(sampleReport(changes), type, NONCE)
+function rendered (type: 'json' | 'text', changes: Partial<FailureProfile> = {}): string {
+  return renderFailure(sampleFailure(changes), type, NONCE)
 }
 
 t.test('plain text is Markdown without control characters', async (t) => {
@@ -48,7 +48,7 @@ t.test('hostile text cannot end a fenced block', async (t) => {
       frames: [{ file: `/${hostile}.ts`, line: 1, column: 1, function: hostile, own: true, excerpt: { start: 1, lines: hostile.split('\n') } }]
     }],
     logs: [record('info', hostile)],
-    request: { method: 'GET', url: `http://x/${hostile}`, ip: hostile, headers: [['x', hostile]] },
+    ...requested('GET', `http://x/${hostile}`, { x: hostile }, hostile),
     hints: [{ title: hostile, text: hostile, code: hostile }]
   })
   t.notMatch(outsideOfFences(text), /^# injected|<script/m)

@@ -1,25 +1,31 @@
 import { flattenError } from '../../src/errors/masked-exceptions.js'
-import type { ErrorReport } from '../../src/errors/report.js'
+import type { FailureProfile } from '../../src/error-page/failure-profile.js'
 import type { LogLevel, LogRecord } from '../../src/logs/log-record.js'
 
-/** A report as a request of everyday gives it; each test changes what it is about. */
-export function sampleReport (changes: Partial<ErrorReport> = {}): ErrorReport {
+/** The profile of a failure of everyday before its response is sent; each test changes what it is about. */
+export function sampleFailure (changes: Partial<FailureProfile> = {}): FailureProfile {
   return {
+    token: '3fa94c',
+    time: '2026-11-21T05:56:30.000Z',
+    duration: 7,
     status: 404,
-    reason: 'Not Found',
+    route: null,
     exceptions: flattenError(notFound()),
     logs: [record('debug', 'Notified event "kernel.request" to listener "router".'), record('error', 'Uncaught error', { place: 'router.ts:1' })],
-    request: {
-      method: 'GET',
-      url: 'http://127.0.0.1:3000/robots.txt?page=2',
-      ip: '127.0.0.1',
-      headers: [['host', '127.0.0.1:3000'], ['accept', 'text/html,*/*;q=0.8'], ['cookie', '******']]
-    },
+    ...requested('GET', 'http://127.0.0.1:3000/robots.txt?page=2', { host: '127.0.0.1:3000', accept: 'text/html,*/*;q=0.8', cookie: '******' }),
     hints: [],
+    sentences: [],
     raisedBy: { stage: 'kernel.request', listener: 'router' },
-    profile: { token: '3fa94c', url: 'http://127.0.0.1:3000/_profiler/3fa94c' },
+    profileUrl: 'http://127.0.0.1:3000/_profiler/3fa94c',
     ...changes
   }
+}
+
+/** What the profile of a request has of its message. */
+export function requested (
+  method: string, url: string, headers: Record<string, string>, ip = '127.0.0.1'
+): Pick<FailureProfile, 'method' | 'url' | 'ip' | 'collectors'> {
+  return { method, url, ip, collectors: { request: { headers } } }
 }
 
 /** The chain of a request that has no route. */

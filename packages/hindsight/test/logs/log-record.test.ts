@@ -1,8 +1,7 @@
 import pino from 'pino'
 import t from 'tap'
-import { reportedLines } from '../../src/errors/report.js'
 import { createMask, type Mask } from '../../src/mask/mask.js'
-import { levelName, RequestLog, stacksLast } from '../../src/logs/log-record.js'
+import { levelName, RequestLog, severeLines, stacksLast } from '../../src/logs/log-record.js'
 import type { ListenerEvent } from '../../src/lifecycle/events.js'
 import { Recording } from '../../src/recording/recording.js'
 
@@ -72,14 +71,14 @@ t.test('notifications are ordered among the lines of the same millisecond; skipp
   add(log, 30, '{"msg":"between"}', 1000.25)
   add(log, 30, '{"msg":"after"}', 1009.5)
   const events = [event('router', 'ran', 0.2), event('locale', 'skipped', 0.3), event('firewall', 'ran', 0.4), event('pagination', 'raised', 9.001)]
-  const records = reportedLines(log, events, startedTime, mask).logs
+  const records = severeLines(log, events, startedTime, mask).logs
   t.same(
     records.map(({ offset, message }) => [offset, message]),
     [[0, 'before'], [0.2, notified('router')], [0.25, 'between'], [0.4, notified('firewall')], [9.001, notified('pagination')], [9.5, 'after']]
   )
   t.match(records[1], { level: 'debug', channel: 'event', time: '2026-01-02T03:04:05.000Z' })
   t.same(records.map(({ time }) => time), records.map(({ time }) => time).sort(), 'the times never decrease')
-  t.same(reportedLines(undefined, [], 0, mask), { logs: [] })
+  t.same(severeLines(undefined, [], 0, mask), { logs: [] })
 })
 
 t.test('the order and the times of lines do not depend on the clock of the machine', async t => {
@@ -116,10 +115,10 @@ t.test('a debug line of Hindsight has its place in the log, whether or not the l
 t.test('a line is masked with the given mask', async (t) => {
   const log = new RequestLog(START)
   add(log, 30, '{"level":30,"time":1,"pid":1,"hostname":"h","reqId":"req-1","token":"abc","err":{"stack":"password=hunter2"},"msg":"for https://u:pw@host/"}\n')
-  const [shown] = reportedLines(log, [], 0, mask).logs
+  const [shown] = severeLines(log, [], 0, mask).logs
   t.match(shown, { level: 'info', message: 'for https://u:******@host/', context: { token: '******' } })
   t.notMatch(JSON.stringify(shown), 'hunter2')
-  t.same(reportedLines(log, [], 0, { ...mask, value: (value) => value }).logs[0]?.context.token, 'abc')
+  t.same(severeLines(log, [], 0, { ...mask, value: (value) => value }).logs[0]?.context.token, 'abc')
 })
 
 t.test('lines are in the order in which they were written', async (t) => {
@@ -146,7 +145,7 @@ t.test('at most 200 lines are masked, errors and warnings first; the others are 
   const counting: Pick<Mask, 'text' | 'value'> = { value: (value) => mask.value(value), text: (text) => { read++; return mask.text(text) } }
   const log = new RequestLog(START)
   for (let i = 0; i < 5_000; i++) add(log, i % 1_000 === 7 ? 50 : i === 8 ? 40 : 30, `{"level":30,"time":1,"msg":"line ${i}"}`)
-  const { logs, logsOmitted } = reportedLines(log, [], 0, counting)
+  const { logs, logsOmitted } = severeLines(log, [], 0, counting)
   t.equal(read, 200)
   t.equal(logs.length, 200)
   t.same(logs.slice(0, 5).map(({ message }) => message), ['line 7', 'line 8', 'line 1007', 'line 2007', 'line 3007'])
@@ -154,7 +153,7 @@ t.test('at most 200 lines are masked, errors and warnings first; the others are 
   t.same(logsOmitted, 4_800)
   const loud = new RequestLog(START)
   for (let i = 0; i < 1_500; i++) add(loud, 50, '{"msg":"x"}')
-  t.same(reportedLines(loud, [], 0, mask).logsOmitted, 1_300)
+  t.same(severeLines(loud, [], 0, mask).logsOmitted, 1_300)
 })
 
 t.test('the fields of a line are masked once by one mask', async (t) => {
@@ -164,7 +163,7 @@ t.test('the fields of a line are masked once by one mask', async (t) => {
   add(log, 30, '{"level":30,"msg":"sent","token":"abc","to":"ada"}')
   const [page, profile] = [counting(), counting()]
   for (const [one, times] of [[page, 1], [page, 1], [profile, 2]] as const) {
-    t.match(reportedLines(log, [], 0, one).logs, [{ message: 'sent', context: { token: '******', to: 'ada' } }])
+    t.match(severeLines(log, [], 0, one).logs, [{ message: 'sent', context: { token: '******', to: 'ada' } }])
     t.equal(masked, times)
   }
 })

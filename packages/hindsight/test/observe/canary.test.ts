@@ -69,7 +69,7 @@ for (const [name, raised, body] of DEFAULTS) {
     app.get('/', async () => { throw raised })
     t.equal(
       (await app.inject('/')).body, body,
-      'error-page/diagnostic-page.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page'
+      'recording/diagnostic-page.ts: the default answer of Fastify has changed, and is not replaced by the diagnostic page'
     )
     t.same(seen, [raised])
   })
@@ -82,7 +82,7 @@ t.test('Fastify sends its default 404 for an unknown URL and after reply.callNot
   app.addHook('onSend', async (request) => { is404.push(request.is404) })
   app.get('/gone', (_request, reply) => { reply.callNotFound() })
   for (const url of ['/nowhere', '/gone']) {
-    t.equal((await app.inject(url)).body, `{"message":"Route GET:${url} not found","error":"Not Found","statusCode":404}`, 'error-page/diagnostic-page.ts')
+    t.equal((await app.inject(url)).body, `{"message":"Route GET:${url} not found","error":"Not Found","statusCode":404}`, 'recording/diagnostic-page.ts')
   }
   t.same(is404, [true, true])
 })

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { attempt } from '../../call.js'
 import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
+import { rejectedIn } from '../../error-page/failure-profile.js'
 import { rejectedMarkup, rejectedTitle } from '../../error-page/render-request.js'
-import { exceptionParts, mainSource, rejectedParts, sourceParts } from '../../error-page/render-text.js'
-import { functionOf, mainCause, type FlattenedException, type StackFrame } from '../../errors/exception.js'
-import type { FailureSummary } from '../../errors/report.js'
+import { chainParts, mainSource, rejectedParts, sourceParts } from '../../error-page/render-text.js'
+import { functionOf, mainCause, type FlattenedException } from '../../errors/exception.js'
+import type { FailureSummary } from '../../errors/failure-summary.js'
 import { placeOf } from '../../errors/stack-frame.js'
-import { read } from '../../errors/thrown-value.js'
 import { isFailure, type Profile } from '../../store/profile.js'
 import { note, section } from '../../view/components.js'
 import { cut, html, visibleLine, type HtmlValue } from '../../view/text.js'
@@ -32,10 +31,9 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     render: (_, { exceptions }, view) =>
       exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
   },
-  overview (data, profile) {
-    const handler = handlerIn(data)
-    const source = mainSource(profile, handler)
-    const rejected = profile.exceptions.at(-1)?.rejected
+  overview (_, profile) {
+    const source = mainSource(profile)
+    const rejected = rejectedIn(profile)
     const tiles: OverviewTile[] = []
     if (rejected !== undefined) {
       tiles.push({ order: 9, title: 'Rejected', column: 'main', value: rejectedMarkup(rejected) })
@@ -43,7 +41,7 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     // The sentence above has the error. A route is longer than what fails in it.
     if (source !== null) {
       const title = visibleLine(cut(`${source.title}: ${placeOf(source.frame)}`, MAX_SHOWN))
-      const around = source.frame === handler ? AROUND * 2 : AROUND
+      const around = source.title === 'In your code' ? AROUND : AROUND * 2
       tiles.push({ order: 10, title, column: 'main', value: renderExcerpt(source.frame, around) })
     }
     return tiles
@@ -62,8 +60,8 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     }
   },
   toolbarStyle: '.exception { --icon: "M7 0l7 13H0zM6 5v4h2V5zm0 5v2h2v-2z" }\n',
-  markdown: (data, profile) =>
-    profile.exceptions.length === 0 ? [] : [{ order: 10, title: 'Exceptions', blocks: chainBlocks(data, profile) }],
+  markdown: (_, profile) =>
+    profile.exceptions.length === 0 ? [] : [{ order: 10, title: 'Exceptions', blocks: chainBlocks(profile) }],
   comparison: [{
     order: 20,
     values: (_, { exceptions }) => Object.fromEntries((listOf(exceptions) as unknown as FlattenedException[])
@@ -156,28 +154,15 @@ function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: Pan
   ]
 }
 
-/** The stored frame of a handler; undefined where it has another format. */
-function handlerIn ({ handler }: Partial<FailureSummary>): FailureSummary['handler'] {
-  const { file, function: name, line, excerpt = { start: 1, lines: [] } } = Object(handler) as StackFrame
-  const [lines, start] = [read(excerpt, 'lines'), read(excerpt, 'start')]
-  const areTexts = Array.isArray(lines) && [file, name, ...lines as unknown[]].every((text) => typeof text === 'string')
-  return areTexts && typeof line === 'number' && typeof start === 'number' ? handler : undefined
-}
-
-function chainBlocks (data: Partial<FailureSummary>, profile: Profile): string[] {
-  const { exceptions } = profile
-  const handler = handlerIn(data)
-  const all = plainCopy(exceptions, (text) => cut(text, MAX_MESSAGE)) as FlattenedException[]
-  const places = new Set<string>()
-  const rejected = all.at(-1)?.rejected
-  return attempt(() => {
-    const source = mainSource(profile, handler)
-    return [
-      ...rejected === undefined ? [] : rejectedParts(rejected),
-      ...source === null || source.frame !== handler ? [] : sourceParts(source),
-      ...all.flatMap((one, i) => exceptionParts(one, `[${i + 1}/${all.length}]`, places))
-    ]
-  }, () => ['The exceptions are not in the format of this version.'])
+function chainBlocks (profile: Profile): string[] {
+  const chain = plainCopy(profile.exceptions, (text) => cut(text, MAX_MESSAGE)) as FlattenedException[]
+  const rejected = rejectedIn(profile)
+  const source = mainSource(profile)
+  return [
+    ...rejected === undefined ? [] : rejectedParts(rejected),
+    ...source === null || source.title === 'In your code' ? [] : sourceParts(source),
+    ...chainParts(chain, null)
+  ]
 }
 
 function exceptionText ({ code, frames: all, ...one }: FlattenedException): string {

@@ -1,6 +1,6 @@
 import type { FlattenedException } from '../../errors/exception.js'
 import { dataOf, isObject, type Data } from '../read.js'
-import type { UnfinishedProfile } from '../part.js'
+import type { UnfinishedProfile } from '../../store/profile.js'
 import { isFailed } from './groups.js'
 
 /**

@@ -17,7 +17,8 @@ t.test('the page works in a browser', async (t) => {
   const browser = await chromium(t)
   if (browser === undefined) return
   const frame = { file: '/srv/a.ts', line: 1, column: 1, function: 'a', own: true }
-  const failed = (token: string) => ({ ...everyday(), handler: frame, profile: { token, url: `/_profiler/${token}` } })
+  const collectors = { exceptions: { handler: frame } }
+  const failed = (token: string) => ({ ...everyday(), collectors, token, profileUrl: `/_profiler/${token}` })
   const origin = await serve(t, { '/': everyday(), '/failed': failed('abc123'), '/first': failed('first') })
   const url = `${origin}/`
   const background = 'getComputedStyle(document.body).backgroundColor'

@@ -3,10 +3,10 @@ import type { AddressInfo } from 'node:net'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { editorLink } from '../../../src/view/editor.js'
-import { renderReport } from '../../../src/error-page/diagnostic-page.js'
-import type { ErrorReport } from '../../../src/errors/report.js'
+import { renderFailure } from '../../../src/error-page/render-failure.js'
+import type { FailureProfile } from '../../../src/error-page/failure-profile.js'
 import { axeViolations, watchedPage, type WatchedPage } from '../support/page.js'
-import { sampleReport } from '../../errors/sample.js'
+import { sampleFailure } from '../../errors/sample.js'
 
 const POLICY = "default-src 'none'; style-src 'nonce-st'; script-src 'nonce-sc'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action " +
   "'none'; frame-ancestors 'none'"
@@ -16,9 +16,9 @@ const DIFFERENCES = '<section><h2>Differences</h2><table><tbody><tr>' +
   '<script>window.hacked = true</script></section>'
 
 /** Serves pages by their path under the policy that the application gives them, and says where. */
-export async function serve (t: Test, pages: Readonly<Record<string, Partial<ErrorReport>>>): Promise<string> {
+export async function serve (t: Test, pages: Readonly<Record<string, Partial<FailureProfile>>>): Promise<string> {
   const bodies = new Map(Object.entries(pages).map(([path, changes]) => [
-    path, renderReport(sampleReport(changes), 'html', { script: 'sc', style: 'st' }, editorLink({ editor: 'vscode' }))
+    path, renderFailure(sampleFailure(changes), 'html', { script: 'sc', style: 'st' }, editorLink({ editor: 'vscode' }))
   ]))
   let asked = 0
   const server = createServer((request, response) => {

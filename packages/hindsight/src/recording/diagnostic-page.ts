@@ -1,81 +1,92 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../call.js'
+import type { FailureProfile } from '../error-page/failure-profile.js'
+import { renderFailure } from '../error-page/render-failure.js'
 import type { FlattenedException } from '../errors/exception.js'
-import { type ErrorReport, type FactsOfParts, reportOf } from '../errors/report.js'
+import { failureSummary } from '../errors/failure-summary.js'
+import { hintsFor, type Hint } from '../errors/hints.js'
+import { maskOf } from '../errors/masked-exceptions.js'
 import { read } from '../errors/thrown-value.js'
-import { addVary, dropReplaced, invalidHeaders, noncesOf, preventCaching, type Nonces } from '../http/responses.js'
-import { prefersHtml, type Representation } from '../http/requests.js'
 import { STATUS_CODES } from '../http/node-http.js'
+import { absoluteUrl } from '../http/origin.js'
+import { prefersHtml, targetOf, type Representation } from '../http/requests.js'
+import { addVary, dropReplaced, invalidHeaders, noncesOf, preventCaching } from '../http/responses.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
-import type { EditorLink } from '../view/editor.js'
-import { safeJson } from '../view/text.js'
-import { renderHtml } from './render-html.js'
-import { detail, renderText } from './render-text.js'
+import { severeLines } from '../logs/log-record.js'
+import { unfinishedProfile } from '../parts/collect.js'
+import { hintsOf, sentencesOf } from '../parts/read.js'
 
-declare module '../recording/recording.js' {
+declare module './recording.js' {
   interface Recording {
+    /** The profile of a failed request, where one is kept. */
+    profile?: { token: string, url: string }
     /** Bodies of a framework's default responses to the error, which the diagnostic page may replace. */
     defaultAnswers?: readonly string[]
   }
 }
 
-/** Returns the sentences and hints of the parts. */
-type FactsOf = (request: FastifyRequest, reply: FastifyReply) => FactsOfParts
+/** Milliseconds from which a request is slow: its diagnostic page has the sentences of the parts. */
+const MIN_SLOW = 100
+
+/** The profile of a failed request until now, and what its page shows besides. */
+function failureProfile (request: FastifyRequest, reply: FastifyReply): FailureProfile {
+  const { events, log, profile: stored, raisedBy, timing } = recordingOf(request)
+  const { originOf, parts } = servicesOf(request)
+  const mask = maskOf(request)
+  const origin = originOf(request)
+  const shown = parts.filter(({ name, hints, sentence }) => hints ?? sentence ?? name === 'request')
+  const profile = unfinishedProfile(request, reply, shown)
+  const hints = hintsFor(request, profile.status)
+  const ofParts = hintsOf(parts, profile).filter((one) => !hints.some((hint) => isSame(hint, one)))
+  return {
+    ...profile,
+    url: mask.url(absoluteUrl(origin, targetOf(request))),
+    ip: origin.ip,
+    ...severeLines(log, events?.events() ?? [], timing.startedTime, mask),
+    collectors: { ...profile.collectors, exceptions: failureSummary(request, profile.exceptions) },
+    hints: [...hints, ...ofParts],
+    sentences: profile.duration < MIN_SLOW ? [] : sentencesOf(shown, profile),
+    ...raisedBy !== null && {
+      raisedBy: { stage: raisedBy.stage, listener: raisedBy.listener, source: raisedBy.source }
+    },
+    ...stored !== undefined && { profileUrl: stored.url }
+  }
+}
+
+// Both may have the routes that nearly match.
+function isSame (hint: Hint, other: Hint): boolean {
+  return hint.title === other.title || (hint.routes !== undefined && other.routes !== undefined)
+}
 
 /**
  * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state. The
  * exception is the one that the page is about.
  */
 export function diagnosticPage (
-  request: FastifyRequest, reply: FastifyReply, type: Representation['type'], factsOfParts: FactsOf
+  request: FastifyRequest, reply: FastifyReply, type: Representation['type']
 ): { body: string, exception?: FlattenedException | undefined } {
   const state = stateOf(request)
   const nonce = noncesOf(state)
   state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; ` +
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-  const reason = STATUS_CODES[reply.statusCode] ?? 'Error'
-  const report = reportOf(request, reply.statusCode, reason, factsOfParts(request, reply))
-  const body = renderReport(report, type, nonce, servicesOf(request).editor)
-  return { body, exception: report.exceptions.at(-1) }
-}
-
-/** Renders a report; plain text is Markdown. HTML needs the nonces of its policy; `editor` makes links to source. */
-export function renderReport (
-  report: ErrorReport, type: Representation['type'], nonce: Nonces, editor: EditorLink | null = null
-): string {
-  if (type === 'html') return String(renderHtml(report, nonce, editor))
-  return type === 'json' ? renderJson(report) : renderText(report)
-}
-
-/** The report as a problem document (RFC 9457); its other parts are extension members. */
-function renderJson (report: ErrorReport): string {
-  const { reason, request, logs, ...members } = report
-  // The path stays as the client sent it, unlike that of a parsed URL.
-  const instance = /^[a-z][a-z\d+.-]*:\/\/[^/?#]*([^?#]+)/i.exec(request.url)?.[1]
-  return safeJson({
-    type: 'about:blank',
-    title: reason,
-    detail: detail(report),
-    instance,
-    ...members,
-    // Each context by itself: one that cannot be serialized must not replace the document.
-    logs: logs.map((record) => ({ ...record, context: JSON.parse(safeJson(record.context)) as unknown }))
-  }, 2).replaceAll('<', '\\u003c')
+  const failure = failureProfile(request, reply)
+  return {
+    body: renderFailure(failure, type, nonce, servicesOf(request).editor),
+    exception: failure.exceptions.at(-1)
+  }
 }
 
 /**
  * The diagnostic page in place of Fastify's default error, for a request that prefers HTML and may see it; null for any
  * other response. A body that the application made is never replaced.
  */
-export function diagnosticAnswer (
-  request: FastifyRequest, reply: FastifyReply, payload: unknown, factsOfParts: FactsOf
-): string | null {
+export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
   const { statusCode } = reply
   if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept)) return null
   if (!servicesOf(request).mayReceiveDetails(request) || !isDefaultAnswer(request, reply, payload)) return null
   const state = stateOf(request)
   state.recording.events?.setCurrentCode(reply, 'diagnostic page')
-  const { body } = diagnosticPage(request, reply, 'html', factsOfParts)
+  const { body } = diagnosticPage(request, reply, 'html')
   dropReplaced(reply)
   // Others fail first, as without the page.
   const refused = state.recording.failure?.refused === undefined ? [] : invalidHeaders(reply)

@@ -1,30 +1,15 @@
 import type { FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { absoluteUrl } from '../http/origin.js'
-import { pathnameOf, targetOf } from '../http/requests.js'
-import type { ListenerEvent } from '../lifecycle/events.js'
+import { pathnameOf } from '../http/requests.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
-import { mostSevere, withNotifications, type LogRecord, type RequestLog } from '../logs/log-record.js'
-import type { Mask } from '../mask/mask.js'
 import { milliseconds } from '../view/components.js'
 import { counted } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
-import { handlerFrame, hookFrame, hookText, senderIn, type Raiser } from './declared-place.js'
-import { hintsFor, type Hint } from './hints.js'
-import { exceptionsOf, maskFrame, maskOf } from './masked-exceptions.js'
+import { handlerFrame, hookFrame, hookText, senderIn } from './declared-place.js'
+import { maskFrame, maskOf } from './masked-exceptions.js'
 import { maskedLine } from './refusal.js'
 import { isInternal, packageOf, placeOf } from './stack-frame.js'
 import { messageOf, nameOf } from './thrown-value.js'
-
-declare module '../recording/recording.js' {
-  interface Recording {
-    /** The profile of a failed request, where one is kept. */
-    profile?: { token: string, url: string }
-  }
-}
-
-/** The number of lines of a request's log that a report has; notifications are not counted. */
-const MAX_LOGS = 200
 
 /** Why a request failed. */
 export interface FailureSummary {
@@ -37,86 +22,17 @@ export interface FailureSummary {
   handler?: StackFrame
 }
 
-/** The content of the diagnostic page in any format: plain data, masked. */
-export interface ErrorReport extends Partial<FailureSummary> {
-  status: number
-  /** The reason phrase, such as `Not Found`. */
-  reason: string
-  /** From the root cause to the error that the page is about. */
-  exceptions: FlattenedException[]
-  /** By time. */
-  logs: LogRecord[]
-  /** The number of lines that were left out: the oldest and least severe. */
-  logsOmitted?: number
-  request: {
-    method: string
-    /** Absolute, with its query. */
-    url: string
-    ip: string
-    headers: Array<[name: string, value: string]>
-  } & RecordedRequest
-  hints: Hint[]
-  /** Sentences of the parts about a slow request. */
-  sentences?: readonly string[]
-  /** What a schema or the JSON parser rejected. */
-  input?: RejectedInput
-  /** The listener that raised (`kernel.request`, `router`), where one did; of a hook its `file:line`. */
-  raisedBy?: Raiser
-  /** The method of a class that a framework calls as the handler. */
-  controller?: string
-  /** The stored profile. */
-  profile?: { token: string, url: string }
-}
-
-/** What is recorded of a request, masked: the name of its route, and what it was sent with. */
-interface RecordedRequest {
-  route?: string | undefined
-  params?: object | undefined
-  query?: object | undefined
-  body?: unknown
-}
-
-/** What the parts add to a failed request: what may explain it, sentences, and what was recorded; masked. */
-export interface FactsOfParts { hints: readonly Hint[], sentences: readonly string[], request?: RecordedRequest }
-
-/** The report of a failed request, masked. Hints of parts whose subject has a hint already are left out. */
-export function reportOf (
-  request: FastifyRequest, status: number, reason: string, ofParts: FactsOfParts
-): ErrorReport {
-  const { controller, log, profile, raisedBy, timing, ...recording } = recordingOf(request)
-  const mask = maskOf(request)
-  const origin = servicesOf(request).originOf(request)
-  const events = recording.events?.events() ?? []
-  const exceptions = exceptionsOf(request)
-  const hints = hintsFor(request, status)
-  const input = exceptions.at(-1)?.rejected
-  return {
-    status,
-    reason,
-    exceptions,
-    ...reportedLines(log, events, timing.startedTime, mask),
-    request: {
-      method: request.method,
-      url: mask.url(absoluteUrl(origin, targetOf(request))),
-      ip: origin.ip,
-      ...ofParts.request,
-      headers: Object.entries(mask.headers(request.headers)).flatMap(([name, values]) =>
-        [values].flat().map((value): [string, string] => [name, value]))
-    },
-    hints: [...hints, ...ofParts.hints.filter((one) => !hints.some((hint) => isSame(hint, one)))],
-    sentences: ofParts.sentences,
-    ...failureSummary(request, exceptions),
-    ...(input !== undefined && { input }),
-    ...(raisedBy !== null && {
-      raisedBy: { stage: raisedBy.stage, listener: raisedBy.listener, source: raisedBy.source }
-    }),
-    ...(controller !== null && { controller }),
-    ...(profile !== undefined && { profile })
-  }
-}
+/** By the exceptions of a response: its page and its profile have the same sentence. */
+const summaries = new WeakMap<readonly FlattenedException[], FailureSummary>()
 
 /** Why a request failed, masked; `exceptions` are those of its response. */
 export function failureSummary (request: FastifyRequest, exceptions: readonly FlattenedException[]): FailureSummary {
+  const summary = summaries.get(exceptions) ?? makeSummary(request, exceptions)
+  summaries.set(exceptions, summary)
+  return summary
+}
+
+function makeSummary (request: FastifyRequest, exceptions: readonly FlattenedException[]): FailureSummary {
   const mask = maskOf(request)
   const input = exceptions.at(-1)?.rejected ?? null
   const handler = servicesOf(request).debug ? handlerFrame(request) : null
@@ -127,21 +43,6 @@ export function failureSummary (request: FastifyRequest, exceptions: readonly Fl
     summary: input?.fields === undefined ? mask.text(sentence) : sentence,
     ...(shown !== null && { handler: maskFrame(shown, mask) })
   }
-}
-
-// Both may have the routes that nearly match.
-function isSame (hint: Hint, other: Hint): boolean {
-  return hint.title === other.title || (hint.routes !== undefined && other.routes !== undefined)
-}
-
-/** The lines of a report: the most severe of a request's log, masked, with the notifications of its listeners. */
-export function reportedLines (
-  log: RequestLog | undefined, events: readonly ListenerEvent[], start: number, mask: Pick<Mask, 'text' | 'value'>
-): Pick<ErrorReport, 'logs' | 'logsOmitted'> {
-  const all = log?.records() ?? []
-  const shown = mostSevere(all, MAX_LOGS)
-  const logs = withNotifications(shown.flatMap((line) => log?.masked(line, mask) ?? []), events, start)
-  return shown.length === all.length ? { logs } : { logs, logsOmitted: all.length - shown.length }
 }
 
 function failureSentence (
