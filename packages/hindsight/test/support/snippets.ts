@@ -6,6 +6,8 @@ import { parse } from 'yaml'
 import { shellProblems } from './shell.js'
 
 export const ROOT = join(import.meta.dirname, '../../../..')
+/** Has the packages that only slow tests need. */
+const SLOW_PACKAGES = join(ROOT, 'packages/hindsight/test/packages/snippet.ts')
 
 /** A fenced piece of a page of the docs. */
 export interface Snippet {
@@ -48,6 +50,14 @@ export function compiled (snippets: readonly Snippet[], ahead = ''): string[] {
   host.readFile = (file) => files.get(file) ?? readFile(file)
   host.getSourceFile = (file, version, ...more) =>
     files.has(file) ? ts.createSourceFile(file, files.get(file) as string, version) : getSourceFile(file, version, ...more)
+  const cache = ts.createModuleResolutionCache(ROOT, (file) => file, options)
+  host.resolveModuleNameLiterals = (literals, containing, redirected, settings, source) => literals.map((literal) => {
+    const mode = ts.getModeForUsageLocation(source, literal, settings)
+    const resolve = (from: string): ts.ResolvedModuleWithFailedLookupLocations =>
+      ts.resolveModuleName(literal.text, from, settings, host, cache, redirected, mode)
+    const found = resolve(containing)
+    return found.resolvedModule === undefined && !containing.includes('node_modules') ? resolve(SLOW_PACKAGES) : found
+  })
   const program = ts.createProgram([...files.keys()], options, host)
   return [...pieces].flatMap(([file, { place, language }]) => {
     const source = program.getSourceFile(file)

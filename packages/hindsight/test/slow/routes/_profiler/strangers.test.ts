@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { pluginOf } from '../../../support/products.js'
 import application, { options as serverOptions } from '../../../../../../app/app.js'
 import { preload } from '../../../../src/observe.js'
-import { OPTIONS } from '../../../../src/check-options.js'
+import { LIFECYCLE_OPTIONS } from '../../../../../../lib/check-options.js'
 import type { ServiceOptions } from '../../../../../../lib/options.js'
 import type { Services } from '../../../../src/lifecycle/state.js'
 import { pageAssets } from '../../../../src/reading/pages/layout.js'
@@ -15,7 +15,7 @@ import { profile } from '../../../parts/fixture.js'
 import { ask, asRoute, comesFrom, listen, type Answer, type Route } from './strangers.js'
 
 /** The names of the listeners that can be left to the application. */
-const OPTIONAL_LISTENERS = OPTIONS.leave?.items?.enum ?? []
+const OPTIONAL_LISTENERS = LIFECYCLE_OPTIONS.leave?.items?.enum ?? []
 
 const SECRET = 'what-only-its-developer-may-see'
 const TOKEN = '00000a'
@@ -25,6 +25,8 @@ const NO_ROUTES = new URL('../../../../../../test/fixtures/no-routes', import.me
 type Mode = 'package' | 'preload' | 'service' | 'application'
 
 const MODES: readonly Mode[] = ['package', 'service', 'application']
+/** Those with the options of the lifecycle. */
+const SERVICES = ['service', 'application'] as const
 
 interface Site {
   app: FastifyInstance
@@ -187,8 +189,8 @@ const WAYS: Array<[name: string, way: Way, open?: boolean, modes?: readonly Mode
     { server: { routerOptions: { caseSensitive: false, ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, useSemicolonDelimiter: true } } as never }
   ],
   ['where Fastify trusts everybody', { server: { trustProxy: true } }],
-  ['with everything left that can be', { options: { leave: [...OPTIONAL_LISTENERS] } }],
-  ['with rules that let every page read', { options: { cors: [{ origin: '*', credentials: true }] } }],
+  ['with everything left that can be', { options: { leave: [...OPTIONAL_LISTENERS] } }, false, SERVICES],
+  ['with rules that let every page read', { options: { cors: [{ origin: '*', credentials: true }] } }, false, SERVICES],
   ['with an error handler that returns all it has', {
     declare: (app) => app.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => await reply.code(error.statusCode ?? 500).send(
       { error: { ...error }, message: error.message, config: request.routeOptions.config.name, headers: reply.getHeaders() }
@@ -367,7 +369,7 @@ t.test('production has no debug route', async (t) => {
 
 t.test('in production only users with the role see the pages, from any address', async (t) => {
   const verify = (token: string): StoredUser | null => token === 'other' ? null : { identifier: token, roles: [`ROLE_${token.toUpperCase()}`] }
-  for (const product of ['service', 'application'] as const) {
+  for (const product of SERVICES) {
     for (const pattern of [undefined, '/_profiler', '/elsewhere']) {
       const security = { firewalls: [{ name: 'all', ...(pattern !== undefined && { pattern }), authenticators: { bearer: { verify } } }] }
       const site = await start(
