@@ -171,8 +171,8 @@ t.test('a store of your own', async (t) => {
   t.match(lines.map((line) => JSON.parse(line) as object), [{ status: 500, exceptions: [{ message: 'no' }] }])
   const methods = rowsOf(STORE, 'method').map(([name = '']) => /\w+/.exec(name)?.[0] ?? '')
   const store = new MemoryStorage() as unknown as Record<string, unknown>
-  t.same(methods.filter((name) => typeof store[name] !== 'function').sort(), ['secret', 'settle'], 'the optional ones')
-  t.equal(methods.length, 9)
+  t.same(methods.filter((name) => typeof store[name] !== 'function').sort(), ['secret', 'settle', 'warmUp'], 'the optional ones')
+  t.equal(methods.length, 10)
 })
 
 t.test('the contract test of a store of your own', async (t) => {
