@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { isLong } from '../../packages/hindsight/test/support/long.js'
 import { freePort, takePort } from '../../packages/hindsight/test/support/ports.js'
 import { PRELOAD } from '../../packages/hindsight/test/support/process.js'
 
@@ -13,6 +14,7 @@ t.setTimeout(600_000)
 
 const ROOT = join(import.meta.dirname, '../..')
 const TIMEOUT = 60_000
+const TIMES = isLong ? 5 : 1
 
 interface Run {
   port: number
@@ -83,8 +85,8 @@ async function ends (t: Test, script: string, signal: NodeJS.Signals, isGroup = 
 }
 
 const RUNS: Array<[script: string, signal: NodeJS.Signals, times: number]> = [
-  ['start', 'SIGTERM', 5],
-  ['dev', 'SIGTERM', 5],
+  ['start', 'SIGTERM', TIMES],
+  ['dev', 'SIGTERM', TIMES],
   ['start', 'SIGINT', 1],
   ['dev', 'SIGINT', 1],
   ['example', 'SIGTERM', 1],
@@ -101,7 +103,7 @@ for (const [script, signal, times] of RUNS) {
 }
 
 t.test('npm start: SIGTERM to the process group shuts the server down gracefully', async (t) => {
-  for (let time = 0; time < 5; time++) await ends(t, 'start', 'SIGTERM', true)
+  for (let time = 0; time < TIMES; time++) await ends(t, 'start', 'SIGTERM', true)
 })
 
 t.test('all scripts that start servers are tested', (t) => {

@@ -3,6 +3,7 @@ import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import t, { type Test } from 'tap'
+import { isLong } from '../../../support/long.js'
 import { pluginOf } from '../../../support/products.js'
 import application, { options as serverOptions } from '../../../../../../app/app.js'
 import { preload } from '../../../../src/observe.js'
@@ -24,9 +25,10 @@ const NO_ROUTES = new URL('../../../../../../test/fixtures/no-routes', import.me
 
 type Mode = 'package' | 'preload' | 'service' | 'application'
 
-const MODES: readonly Mode[] = ['package', 'service', 'application']
+/** `application` is `service` as `app/app.ts` registers it. */
+const MODES: readonly Mode[] = isLong ? ['package', 'service', 'application'] : ['package', 'application']
 /** Those with the options of the lifecycle. */
-const SERVICES = ['service', 'application'] as const
+const SERVICES = MODES.filter((mode) => mode !== 'package')
 
 interface Site {
   app: FastifyInstance
