@@ -86,7 +86,7 @@ async function start (t: Test, product: Mode, { options = {}, server = {}, prefi
   if ('profiler' in services) {
     for (const token of [TOKEN, OTHER]) services.profiler.save(profile(token, { url: `http://localhost/${SECRET}`, route: 'x' } as never))
   }
-  return { app, product: mode, hindsight: services, port, ours }
+  return { app, product, hindsight: services, port, ours }
 }
 
 /** Has the route that a request came to answer with its own name. */
