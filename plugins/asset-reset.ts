@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { afterBody, servicesOf } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
+import { assets as assetsPart } from '../lib/parts/listeners.js'
 import { listener, Skip } from '../lib/listener.js'
 
 declare module 'fastify' {
@@ -24,7 +25,7 @@ export const assetReset = listener('kernel.finish_request', 'asset-reset', (app)
     const state = stateOf(request)
     const { assets } = state
     if (assets === undefined) return unused
-    state.recording.collect('assets', () => servicesOf(request).mask.value({ files: [...assets] }))
+    state.recording.collect(assetsPart, () => servicesOf(request).mask.value({ files: [...assets] }))
     afterBody(reply, payload, () => { state.assets = undefined })
   }
 })

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
-  isRedirect, noncesOf, type RequestTrace, type Services, traceOf, withNonce, withReportUri
+  cspPart, isRedirect, noncesOf, type RequestTrace, type Services, traceOf, withNonce, withReportUri
 } from 'fastify-hindsight/recorder'
 import { listener, Skip, notOnRedirect } from '../lib/listener.js'
 
@@ -87,7 +87,7 @@ function reportUri ({ base, mayReceiveDetails, originOf, recorder }: Services, r
 
 // The profile has the values of the policies among the headers of the response.
 function collectPolicy (state: RequestTrace, ofRoute: Array<{ header: string }>): void {
-  state.recording.collect('csp', () => ({
+  state.recording.collect(cspPart, () => ({
     ...(ofRoute.length > 0 && { ofRoute: ofRoute.map(({ header }) => header) }),
     ...(state.ownPolicy !== undefined && { ofDiagnosticPage: true }),
     nonces: [...(state.scriptNonce ? ['script-src'] : []), ...(state.styleNonce ? ['style-src'] : [])]

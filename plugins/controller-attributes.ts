@@ -1,6 +1,7 @@
 import { routeConfigOf, routeName } from 'fastify-hindsight/recorder'
 import { checkAttributes, ROUTE_ATTRIBUTES } from '../lib/check-options.js'
 import type { RouteAttributes } from '../lib/options.js'
+import { attributes as attributesPart } from '../lib/parts/listeners.js'
 import { stateOf } from '../lib/state.js'
 import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
 
@@ -23,7 +24,7 @@ export const controllerAttributes = listener('kernel.controller', 'controller-at
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
     state.attributes = attributes
-    state.recording.collect('attributes', () => app.hindsight.mask.value(attributes))
+    state.recording.collect(attributesPart, () => app.hindsight.mask.value(attributes))
   }
 })
 

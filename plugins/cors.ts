@@ -1,7 +1,7 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
-  corsVerdict, isPreflight, isProfilerPath, isSameOrigin, originsText, pathnameOf, recordingOf, routeConfigOf,
+  corsPart, corsVerdict, isPreflight, isProfilerPath, isSameOrigin, originsText, pathnameOf, recordingOf, routeConfigOf,
   ruleFinder, servicesOf
 } from 'fastify-hindsight/recorder'
 import type { CorsRule } from '../lib/options.js'
@@ -111,7 +111,7 @@ function collectVerdict (
     origin = null, 'access-control-request-method': method, 'access-control-request-headers': headers = ''
   } = request.headers
   const preflight = isPreflight(request)
-  state.recording.collect('cors', () => corsVerdict({
+  state.recording.collect(corsPart, () => corsVerdict({
     rule: rule && {
       index: rules.indexOf(rule),
       path: String(rule.path ?? 'everywhere'),

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
 import { addVary, type Duration, isPrivate, isRetrieval, secondsOf, servicesOf } from 'fastify-hindsight/recorder'
 import type { CacheAttribute } from '../lib/options.js'
+import { cache as cachePart } from '../lib/parts/listeners.js'
 import { stateOf, type CacheOutcome, type CacheRecord, type Validators } from '../lib/state.js'
 import { Answer, listener, notConfigured, ofDiagnosticHandler, setIfAbsent, Skip } from '../lib/listener.js'
 import { hasSession } from '../lib/security/login-session.js'
@@ -122,7 +123,7 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   if (state.cache !== undefined) return state.cache
   const record: CacheRecord = { outcome: 'unconditional', validators: null, isReached: false, private: null }
   state.cache = record
-  state.recording.collect('cache', () => {
+  state.recording.collect(cachePart, () => {
     const { validators, isReached, ...decision } = record
     const headers = state.recording.sending.headers
     return servicesOf(request).mask.value({

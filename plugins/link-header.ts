@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { headerValues, routeConfigOf, routeName } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
+import { links as linksPart } from '../lib/parts/listeners.js'
 import { addLink, serializeLink, type LinkAttributes } from '../lib/link.js'
 import { listener, Skip, notConfigured } from '../lib/listener.js'
 
@@ -35,7 +36,7 @@ export const linkHeader = listener('kernel.response', 'link-header', (app) => {
     const added = state.links ?? []
     if (route.length === 0 && added.length === 0) return notConfigured
     if (state.failed) return failed
-    state.recording.collect('links', () => mask.value({ route, added }))
+    state.recording.collect(linksPart, () => mask.value({ route, added }))
     const before = headerValues(reply, 'link')
     reply.header('link', [...new Set([...before, ...[...route, ...added].map(serializeLink)])].join(', '))
   }

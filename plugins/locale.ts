@@ -2,6 +2,7 @@ import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
 import { afterBody, attempt, notFound, recordingOf, routeConfigOf } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
+import { locale as localePart } from '../lib/parts/listeners.js'
 import { listener, Skip, notConfigured } from '../lib/listener.js'
 
 /** Characters of `Accept-Language`: a longer one is not read. */
@@ -41,7 +42,7 @@ export const locale = listener('kernel.request', 'locale', (app, options) => {
     const skip = choose(request)
     const { locale = defaultLocale, localeSource: source = 'default' } = stateOf(request)
     const header = request.headers['accept-language']?.slice(0, MAX_HEADER) ?? null
-    recordingOf(request).collect('locale', () => app.hindsight.mask.value({
+    recordingOf(request).collect(localePart, () => app.hindsight.mask.value({
       locale,
       source,
       default: defaultLocale,

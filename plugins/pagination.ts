@@ -5,6 +5,7 @@ import {
 } from 'fastify-hindsight/recorder'
 import { checkAttributes } from '../lib/check-options.js'
 import type { PaginationSettings, RoutePagination } from '../lib/options.js'
+import { pagination as paginationPart } from '../lib/parts/listeners.js'
 import { stateOf, type Pagination } from '../lib/state.js'
 import { addLink } from '../lib/link.js'
 import { listener, notConfigured } from '../lib/listener.js'
@@ -45,7 +46,7 @@ export const pagination = listener('kernel.request', 'pagination', (app, { pagin
     setter (this: FastifyRequest, found: Pagination | null) { stateOf(this).pagination = found }
   })
   function collect (request: FastifyRequest, { sort, maxLimit }: PaginationRule, page: object): void {
-    recordingOf(request).collect('pagination', { ...page, sortable: sort, maxLimit })
+    recordingOf(request).collect(paginationPart, { ...page, sortable: sort, maxLimit })
   }
   app.decorateRequest('paginate', function (this: FastifyRequest, total: number, options?: { links?: boolean }): Page {
     const rule = ruleOf(this)

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { attributesOf, NotFoundError, ParamConversionError, routeName } from 'fastify-hindsight/recorder'
 import type { RouteAttributes } from '../lib/options.js'
+import { params as paramsPart } from '../lib/parts/listeners.js'
 import { stateOf } from '../lib/state.js'
 import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
 import { checkConverters, paramConversions, type ParamConversion } from '../lib/param-conversion.js'
@@ -27,7 +28,7 @@ export const paramConverter = listener('kernel.controller', 'param-converter', (
     // A converter receives the request with the values of those before it.
     request.params = values
     if (state.route !== null) state.route.params = values
-    state.recording.collect('params', () => mask.value(Object.fromEntries(declared.map(({ param, converter }) =>
+    state.recording.collect(paramsPart, () => mask.value(Object.fromEntries(declared.map(({ param, converter }) =>
       [param, { converter, sent: sent[param] ?? null, value: values[param] ?? null }]))))
     return convertAll(request, declared, sent, values)
   }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isPrivate } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
+import { session as sessionPart } from '../lib/parts/listeners.js'
 import { listenerPair, Skip, type HookResult } from '../lib/listener.js'
 import { hasSession } from '../lib/security/login-session.js'
 import { openSessions } from '../lib/session/sessions.js'
@@ -28,7 +29,7 @@ const pair = listenerPair('kernel.response', 'session', async (app, options) => 
     const isUsed = state.sessionUsed === true
     if (state.recording.isRecording) {
       const record = sessionRecord(isUsed ? state.session : undefined, sessions.isLoaded(request))
-      state.recording.collect('session', () => ({ ...record, keys: mask.value(record.keys) }))
+      state.recording.collect(sessionPart, () => ({ ...record, keys: mask.value(record.keys) }))
     }
     if (!isUsed) {
       const before = reply.getHeader('set-cookie')

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { routeName } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
+import { template as templatePart } from '../lib/parts/listeners.js'
 import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
 
 type Render = (template: string, data: object) => Promise<unknown>
@@ -41,7 +42,7 @@ export const template = listener('kernel.controller', 'template', (
     const startedAt = performance.now()
     const markup = await (reply as unknown as Record<string, Render>)[decorator]?.(name, payload)
     const duration = Math.round((performance.now() - startedAt) * 1_000) / 1_000
-    recording.collect('template', { name, duration, variables: Object.keys(payload) })
+    recording.collect(templatePart, { name, duration, variables: Object.keys(payload) })
     // Fastify has set the type of the object, JSON.
     reply.type('text/html; charset=utf-8').serializer(String)
     return markup

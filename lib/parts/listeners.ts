@@ -1,5 +1,5 @@
 import {
-  fieldsPart, flattenPaths, isObject, listOf, pairsSection, rowsSection, type Data, type Part
+  definePart, fieldsPart, flattenPaths, isObject, listOf, pairsSection, rowsSection, type Data
 } from 'fastify-hindsight/recorder'
 
 const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes' }
@@ -7,7 +7,7 @@ const PARAM_COLUMNS = { name: 'Parameter', sent: 'Sent value', converter: 'Conve
 const FAILED = 'none: this conversion or one before it failed'
 
 /** What the route declares for the listeners. */
-export const attributes: Part<Data> = {
+export const attributes = definePart<() => unknown>({
   name: 'attributes',
   panel: {
     label: 'Attributes',
@@ -15,10 +15,10 @@ export const attributes: Part<Data> = {
     render: (data) => pairsSection('Declared by the route',
       Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null)))
   }
-}
+})
 
 /** The path parameters before and after their conversion. */
-export const params: Part<Data> = {
+export const params = definePart<() => unknown>({
   name: 'params',
   panel: {
     label: 'Parameters',
@@ -27,7 +27,7 @@ export const params: Part<Data> = {
     render: (data) =>
       rowsSection('Conversions', PARAM_COLUMNS, conversionsOf(data), 'No path parameter was converted.')
   }
-}
+})
 
 export const template = fieldsPart('template', 'Template', 'hooks', 'Rendered')
 
@@ -45,7 +45,7 @@ export const session = fieldsPart('session', 'Session', 'request', 'Session', {
 
 export const cache = fieldsPart('cache', 'HTTP cache', 'hooks', 'Decision')
 
-export const links: Part<Data> = {
+export const links = definePart<() => unknown>({
   name: 'links',
   panel: {
     label: 'Links',
@@ -55,7 +55,7 @@ export const links: Part<Data> = {
       rowsSection('Added while the request was handled', LINK_COLUMNS, listOf(added))
     ]
   }
-}
+})
 
 export const assets = fieldsPart('assets', 'Assets', 'hooks', 'Used')
 

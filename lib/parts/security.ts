@@ -1,5 +1,5 @@
 import {
-  flattenPaths, isObject, listOf, note, pairsSection, rowsSection, type Data, type Part
+  definePart, flattenPaths, isObject, listOf, note, pairsSection, rowsSection, type Data
 } from 'fastify-hindsight/recorder'
 
 const DENIED = new Set([401, 403, 429])
@@ -9,7 +9,7 @@ const DECISION_COLUMNS = {
 }
 
 /** The user, the authenticators, and the access decisions. */
-export const security: Part<Data> = {
+export const security = definePart<() => unknown>({
   name: 'security',
   panel: {
     label: 'Security',
@@ -37,7 +37,7 @@ export const security: Part<Data> = {
     order: 80,
     values: ({ user, roles }) => flattenPaths({ ...Object(user) as object, roles }, 'user')
   }]
-}
+})
 
 function userFields ({ identifier, attributes }: Data, { authenticatedBy, roles, inheritedRoles }: Data): Data {
   return { identifier, 'authenticated by': authenticatedBy, roles, 'inherited roles': inheritedRoles, attributes }

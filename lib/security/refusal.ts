@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import {
   byOption, handlerFrame, maskOf, placeOf, readProperty as read, recordingOf, type Refusal
 } from 'fastify-hindsight/recorder'
+import { security } from '../parts/security.js'
 
 /** How access to a request was decided: what the firewall collects in debug mode, with its secrets masked. */
 interface AccessRecord {
@@ -28,9 +29,9 @@ const BUILT_IN: ReadonlySet<string> = new Set(['role', 'authenticated'])
 
 /** Why the firewall, a rule, an expression or a voter refused a request; null where none did. */
 export function refusalOf (request: FastifyRequest, status: number): Refusal | null {
-  const { collected: { security: recorded }, raised } = recordingOf(request)
-  const record = typeof recorded === 'function' ? recorded() as AccessRecord : null
-  if (read(raised, 'code') === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS') {
+  const recording = recordingOf(request)
+  const record = recording.get(security)?.() as AccessRecord | undefined ?? null
+  if (read(recording.raised, 'code') === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS') {
     const what = 'Too many logins have failed for this user, or from this address'
     return byOption('rate', what, `security.firewalls["${record?.firewall?.name ?? '…'}"].throttling`)
   }

@@ -86,18 +86,18 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
       return
     }
     let context: RequestContext | undefined
-    let recording: undefined | Promise<void>
+    let arrival: undefined | Promise<unknown>
     try {
       if (observer?.pages?.serve(request, reply) === true) return
       if (observer?.begin(request, reply) === true) context = contextOf(request)
-      recording = observer?.recordCpu?.(request, reply)
+      arrival = observer?.arrive?.(request, reply)
     } catch (error) {
       warn('A request is not recorded', error)
     }
     // Undefined ends the context of an earlier request of the connection, or of one that injects this request.
-    if (recording === undefined) return requestContext.run(context, done)
+    if (arrival === undefined) return requestContext.run(context, done)
     const next = (): void => requestContext.run(context, done)
-    recording.then(next, next)
+    arrival.then(next, next)
   }))
   app.addHook('onError', internalHook(function hindsightError (
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void

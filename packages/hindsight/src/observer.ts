@@ -2,7 +2,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pageServer } from './page-server.js'
 import { openRecorder, type ResolvedOptions } from './prepare.js'
 import { recordingOf, stateOf } from './lifecycle/state.js'
-import { recordCpuProfiles } from './parts/cpu/recorder.js'
 import { insertToolbar } from './reading/pages/toolbar/insert.js'
 import { diagnosticAnswer } from './recording/diagnostic-page.js'
 import { addServerTiming, endHandler, watchErrorHandlers } from './recording/handler-time.js'
@@ -61,8 +60,8 @@ export async function openObserver (app: FastifyInstance, resolved: ResolvedOpti
       recorder.begin(request, reply)
       return recorder.openLog(request, reply)
     },
-    /** Begins a CPU profile, where the request has a parameter or header for one. */
-    recordCpu: setting === 'always' && debug ? recordCpuProfiles(app) : null,
+    /** Begins what delays the first hook of a request, such as the start of its CPU profile. */
+    arrive: setting === 'always' && debug ? recorder.arrive : null,
     collectRequest: recorder.collectRequest,
     fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
       recorder.fail(request, reply, error)

@@ -37,10 +37,7 @@ export function prepare (
   Object.assign(app.hindsight, {
     parts,
     mask: createMask(options.mask ?? []),
-    slowQuery: settings?.slowQuery ?? 100,
-    traceWaits: settings?.traceWaits ?? false,
-    calledHosts: settings?.calledHosts ?? [],
-    callBodies: settings?.callBodies ?? false,
+    settings: settings ?? {},
     originOf,
     // The environment of the service sets it to `undefined` where its variable is missing.
     editor: editorLink({ ...options, editor: options.editor ?? (app.hindsight.debug ? 'vscode' : '') }),

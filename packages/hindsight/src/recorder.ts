@@ -69,14 +69,12 @@ export async function openRecorder (
 }
 
 async function openStore (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {
-  await openStoreAndRecorder(app, resolved)
+  const recorder = await openStoreAndRecorder(app, resolved)
   if (resolved.settings === null || !app.hindsight.debug) return
-  const { recordCpuProfiles } = await import('./parts/cpu/recorder.js')
-  const record = recordCpuProfiles(app)
-  app.addHook('onRequest', internalHook(function recordCpu (request, reply, done) {
-    const starting = record(request, reply)
-    if (starting === undefined) done()
-    else starting.then(() => done(), done)
+  app.addHook('onRequest', internalHook(function recordArrival (request, reply, done) {
+    const arrival = recorder.arrive(request, reply)
+    if (arrival === undefined) done()
+    else arrival.then(() => done(), done)
   }))
 }
 
@@ -144,7 +142,9 @@ export { attempt, settlesWithin, withStackLimit } from './call.js'
 export { corsVerdict, isPreflight, originsText } from './parts/cors/verdict.js'
 
 // Parts of a profile.
-export type { Part } from './parts/part.js'
+export { definePart, type Part } from './parts/part.js'
+export { cors as corsPart } from './parts/cors/index.js'
+export { csp as cspPart } from './parts/csp/index.js'
 export { fieldsPart, isObject, listOf, type Data } from './parts/read.js'
 export { flattenPaths } from './parts/section.js'
 export { note, pairsSection, rowsSection } from './view/components.js'

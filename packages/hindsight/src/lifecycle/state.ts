@@ -171,6 +171,14 @@ export interface Refusal {
   option: string
 }
 
+/** Options of the profiler that are read while requests are handled. */
+export interface PartSettings {
+  readonly slowQuery?: number
+  readonly traceWaits?: boolean
+  readonly calledHosts?: readonly string[]
+  readonly callBodies?: boolean
+}
+
 /**
  * The services of one application, as `app.hindsight`. This interface has those of the lifecycle; each feature declares
  * its own by declaration merging. `begin.ts` and `prepare.ts` set them before the first request.
@@ -187,6 +195,8 @@ export interface Services extends DebugAccess {
   readonly editor: EditorLink | null
   /** Called for each message that is refused before it becomes a request; absent where none is recorded. */
   readonly onMalformed?: (message: MalformedMessage) => void
+  /** The options of the profiler that parts read. */
+  readonly settings: PartSettings
   /** The prefix of the application, without a slash at the end: the paths of the profiler begin with it. */
   readonly base: string
   /** Which requests are recorded: none, those that fail, or all that the options select, from their beginning. */

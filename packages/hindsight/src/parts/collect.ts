@@ -30,10 +30,15 @@ export function collectData (
     [name, attempt(() => snapshot((collect(request, reply) as unknown) ?? null), failure)]))
 }
 
-/** The data of a collector of Hindsight; `{ error }` if it fails. */
-export function collectedBy ({ collected }: Recording, name: string): unknown {
-  const data = collected[name]
-  return attempt(() => typeof data === 'function' ? data() as unknown : data, failure)
+/** The data of a part of Hindsight; `{ error }` if it fails. */
+export function collectedBy (recording: Recording, name: string): unknown {
+  return attempt(() => recording.dataOf(name), failure)
+}
+
+/** The data of parts of Hindsight, by their names. */
+export function allCollected (recording: Recording, names = recording.partNames): Record<string, unknown> {
+  return Object.fromEntries(names.map((name) => [name, collectedBy(recording, name)])
+    .filter(([, data]) => data !== undefined))
 }
 
 function failure (error: unknown): { error: string } {
@@ -73,11 +78,6 @@ export function watchChannels (
       for (const [channel, store] of bound) channel.unbindStore(store)
     }
   }
-}
-
-/** Milliseconds with three decimals. */
-export function round (ms: number): number {
-  return Math.round(ms * 1000) / 1000
 }
 
 /**
@@ -144,10 +144,10 @@ export function plainCopy (
   return Object.fromEntries(members.map(([name, item]) => [cut(name, MAX_NAME), plainCopy(item, shown, within)]))
 }
 
-/** What collectors of Hindsight have recorded, by their names: masked plain data. */
-export function recordedData (request: FastifyRequest, names: readonly string[]): Record<string, unknown> {
+/** What parts of Hindsight have recorded, by their names, by default all: masked plain data. */
+export function recordedData (request: FastifyRequest, names?: string[]): Record<string, unknown> {
   const mask = maskOf(request)
-  const data = Object.fromEntries(names.map((name) => [name, collectedBy(recordingOf(request), name)]))
+  const data = allCollected(recordingOf(request), names)
   // The masks of collectors do not hide the path parameters of this request.
   return mask === servicesOf(request).mask ? data : plainCopy(data, mask.redact) as typeof data
 }

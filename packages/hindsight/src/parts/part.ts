@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../lifecycle/state.js'
 import type { Hint } from '../errors/hints.js'
+import type { RefusedResponse, Slot } from '../recording/recording.js'
+import type { Ending } from '../recording/sending.js'
 import type { EditorLink } from '../view/editor.js'
-import type { HtmlValue } from '../view/text.js'
+import type { Data, HtmlValue } from '../view/text.js'
 import type { Profile, ProfileSummary, UnfinishedProfile } from '../store/profile.js'
 import type { Section, Values } from './section.js'
 
@@ -198,13 +200,28 @@ export interface Criterion<T = any> {
 /**
  * One concern of a profile: what is recorded, and how it is shown. Each ability but the name is optional. `T` is the
  * type of its data, which functions receive as masked JSON data, with the profile. A function that throws affects no
- * other part. A part of Hindsight has no `collect`: its data are an object, empty where nothing was recorded.
+ * other part. A part of Hindsight has no `collect`: its data are an object, empty where nothing was recorded. It keeps
+ * `K` in the recording of a request.
  */
-export interface Part<T = any> {
-  /** The key in `profile.collectors`, and the value of `?panel=`. */
-  name: string
+export interface Part<T = any, K = any> extends Slot<K> {
   /** Subscribes to events of the process for an application; returns the function that ends it. */
   start?: (app: FastifyInstance) => () => void
+  /** Called when a request has arrived, in debug mode. Its first hook waits for a promise. */
+  arrive?: (request: FastifyRequest, reply: FastifyReply) => undefined | Promise<void>
+  /** Called when the recording of a request begins: at its arrival, or when it has failed. */
+  begin?: (request: FastifyRequest, reply: FastifyReply) => void
+  /** Called when the route of a request is known, until the part keeps something. */
+  route?: (request: FastifyRequest) => void
+  /** Called when a request was read, before its handler or its response, until the part keeps something. */
+  receive?: (request: FastifyRequest) => void
+  /** Called with the error of a request; returns why the response was refused, where it was. */
+  fail?: (request: FastifyRequest, reply: FastifyReply, error: unknown) => RefusedResponse | undefined
+  /** Called with the payload of each response; `content` is it without the toolbar. */
+  respond?: (request: FastifyRequest, reply: FastifyReply, payload: unknown, content?: unknown) => void
+  /** Called when the response has ended. */
+  end?: (request: FastifyRequest, reply: FastifyReply, ending: Ending) => void
+  /** The data of a request whose response has not ended, and sentences about it. */
+  pending?: (request: FastifyRequest, reply: FastifyReply) => { data: object, sentences: readonly string[] }
   /** Returns JSON data, which are masked. A promise is an error: await data in the handler or a hook. */
   collect?: (request: FastifyRequest, reply: FastifyReply) => T
   /** The data with those of the time after the response; default: only the latter. */
@@ -241,8 +258,17 @@ export interface Part<T = any> {
 
 /** A part of the profile that an application adds. `T` is the type that `collect` returns. */
 export interface Collector<T = any>
-  extends Omit<Part<T>, 'complete' | 'made' | 'panel' | 'issue' | 'search' | 'style' | 'toolbarStyle'> {
+  extends Pick<Part<T>, 'name' | 'start' | 'timeline' | 'overview' | 'sentence' | 'notice' | 'toolbar' | 'markdown' |
+  'hints' | 'comparison' | 'differences' | 'times'> {
   collect: (request: FastifyRequest, reply: FastifyReply) => T
   panel?: CollectorPanel<T>
   search?: Readonly<Record<string, Criterion<T>['valueOf']>>
+}
+
+/**
+ * Defines a part of Hindsight, which is also its slot: `recording.set(part, kept)` and `recording.get(part)`. Where the
+ * code that records is in a file of its own, that file defines the part, and `index.ts` adds what shows the data.
+ */
+export function definePart<K, T = Data> (part: Part<T, K>): Part<T, K> {
+  return part
 }

@@ -50,7 +50,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const events = recording.events?.events(mask.header) ?? []
   const status = isOver ? sending.status(recording.failure !== null) : 0
   const { exceptions, otherErrors } = errorsAtEnd(request)
-  const shown = recordedData(request, Object.keys(recording.collected))
+  const shown = recordedData(request)
   const blocked = debug && isOver ? blockedBy(request, reply, status, shown) : []
   const { router, ...others } = shown
   const { matched: route = null } = (router ?? {}) as { matched?: ProfiledRoute }

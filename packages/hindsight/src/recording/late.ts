@@ -7,7 +7,7 @@ import type { Services } from '../lifecycle/state.js'
 import { ownSource } from '../errors/stack-frame.js'
 import { RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
-import { collectedBy, plainCopy } from '../parts/collect.js'
+import { allCollected, plainCopy } from '../parts/collect.js'
 import { dataOf, isObject } from '../parts/read.js'
 import type { Profile } from '../store/profile.js'
 import type { Recording } from './recording.js'
@@ -177,18 +177,17 @@ export class LateRecording {
     if (batch === null) return null
     // Makes the profile.
     if (this.#mask === null) this.services.profiler.queue.get(this.#token)
-    const { log, collected } = batch
+    const { log } = batch
     const records = log?.records(ownSource) ?? []
     this.#linesLeft -= records.length
     this.#bytesLeft -= log?.bytes ?? 0
     const mask = this.#maskOf(batch)
     const logs = records.flatMap((line) => log?.masked(line, mask) ?? [])
-    const names = Object.keys(collected)
-    const data = plainCopy(Object.fromEntries(names.map((name) => [name, collectedBy(batch, name)])), mask.redact)
+    const data = plainCopy(allCollected(batch), mask.redact) as Record<string, unknown>
     if (this.#linesLeft < 1 || this.#bytesLeft < 1 || log?.isFull === true) this.#empty = null
-    if (logs.length === 0 && names.length === 0 && errors.length === 0) return null
+    if (logs.length === 0 && Object.keys(data).length === 0 && errors.length === 0) return null
     const { parts } = this.services
-    return (profile) => errors.reduce(withError, completed(profile, logs, data as Record<string, unknown>, parts))
+    return (profile) => errors.reduce(withError, completed(profile, logs, data, parts))
   }
 
   #release (): void {

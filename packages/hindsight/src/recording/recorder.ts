@@ -7,16 +7,11 @@ import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
+import { WorkLog } from '../lifecycle/work-log.js'
 import { read } from '../errors/thrown-value.js'
 import { recordingOf, replayContext, requestContext, servicesOf } from '../lifecycle/state.js'
 import type { ProfilerSettings } from '../options.js'
-import { WorkLog } from '../parts/performance/budget.js'
-import { performanceRecord } from '../parts/performance/index.js'
-import { recordRequest, recordResponse } from '../parts/request/collector.js'
-import { recordRoute } from '../parts/router/index.js'
-import { waitingOf } from '../parts/waiting/collector.js'
-import { releaseWaits } from '../parts/waiting/trace.js'
-import { refusedResponse, unserializedError } from '../parts/wire/refused-response.js'
+import type { Part } from '../parts/part.js'
 import { routeErrorOf } from '../routing/no-match.js'
 import type { Profile } from '../store/profile.js'
 import { endHandler, setCurrentCode } from './handler-time.js'
@@ -24,7 +19,8 @@ import { openLogs } from './process-events.js'
 import { openProfiles, release, type ProfileAddress } from './profiles.js'
 import type { Recording } from './recording.js'
 import type { Ending } from './sending.js'
-import { MIN_AGE, oldRequests, waitingRequest, type WaitingRequest } from './waiting.js'
+import { unserializedError } from './unserialized-error.js'
+import { oldRequests, waitingRequest, type WaitingRequest } from './waiting.js'
 
 declare module '../lifecycle/state.js' {
   interface Services {
@@ -87,8 +83,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     // The connection may be closed when the profile is built.
     app.hindsight.originOf(request)
     recording.events = new EventRecorder(lifecycle?.slots ?? [], recording.timing.startedAt, maskOf(request).header)
-    recording.collect('performance', () =>
-      performanceRecord(recording, app.hindsight.routeTable.of(request), lifecycle?.stages))
+    for (const { begin } of parts) begin?.(request, reply)
     setCurrentCode(request, reply, 'route')
   }
 
@@ -107,8 +102,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     }
     const isOfNotFound = recording.events?.currentCode === 'not-found handler'
     const after = recording.timing.handlerEnd === 0 ? null : 'handler'
-    recording.failure = { error, after, isOfNotFound, refused: refusedResponse(request, reply, error) }
-    if (read(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') recording.collect('waiting', waitingOf(request, reply))
+    const [refused] = parts.flatMap(({ fail }) => fail?.(request, reply, error) ?? [])
+    recording.failure = { error, after, isOfNotFound, refused }
     if (debug) recording.failure.calls = callsBefore(reply.send, MAX_CALLS)
     if (earlier !== null) {
       recording.raisedBy = null
@@ -128,15 +123,39 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     recording.events?.setCurrentCode(reply, 'error handler')
   }
 
-  /** Records the incoming request and its route, once. */
+  /** Begins what delays the first hook of a request; undefined: nothing does. */
+  function arrive (request: FastifyRequest, reply: FastifyReply): undefined | Promise<unknown> {
+    const begun = parts.flatMap(({ arrive }) => arrive?.(request, reply) ?? [])
+    return begun.length === 0 ? undefined : Promise.all(begun)
+  }
+
+  /** Records the route of a request. */
+  function collectRoute (request: FastifyRequest): void {
+    for (const part of missingParts(request)) part.route?.(request)
+  }
+
+  /** Records a request that was read. */
+  function collectIncoming (request: FastifyRequest): void {
+    for (const part of missingParts(request)) part.receive?.(request)
+  }
+
+  /** Records a request that was read, and its route. */
   function collectRequest (request: FastifyRequest): void {
-    const { collected, isRecording } = recordingOf(request)
-    if (!isRecording || collected.request !== undefined) return
+    if (!recordingOf(request).isRecording) return
     // Getters of the application may throw.
     attempt(() => {
-      recordRoute(request)
-      recordRequest(request)
+      collectRoute(request)
+      collectIncoming(request)
     }, (error) => warn('A request was not recorded', error))
+  }
+
+  function collectResponse (request: FastifyRequest, reply: FastifyReply, payload: unknown, content = payload): void {
+    for (const { respond } of parts) respond?.(request, reply, payload, content)
+  }
+
+  /** The parts that have recorded nothing of a request. */
+  function missingParts (request: FastifyRequest): Part[] {
+    return parts.filter((part) => recordingOf(request).get(part) === undefined)
   }
 
   /** Prepares the profile of a response that is about to be sent; null where the request is not profiled. */
@@ -150,7 +169,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const isLate = !recording.isRecording
     startRecording(request, reply)
     collectRequest(request)
-    if (isLate) recordResponse(request, reply, payload)
+    if (isLate) collectResponse(request, reply, payload)
     profiles.rememberRedirect(request, reply)
     const profile = profiles.profileOf(request)
     recording.events?.setCurrentCode(reply, 'Hindsight')
@@ -170,18 +189,17 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function complete (request: FastifyRequest, reply: FastifyReply): void {
     startRecording(request, reply)
     collectRequest(request)
-    const { collected, timing } = recordingOf(request)
-    if (timing.endedAt !== 0 && collected.response === undefined) recordResponse(request, reply, undefined)
+    if (recordingOf(request).timing.endedAt === 0) return
+    for (const part of missingParts(request)) part.respond?.(request, reply, undefined)
   }
 
   function end (request: FastifyRequest, reply: FastifyReply, ending: Ending): void {
     const recording = recordingOf(request)
-    const isOld = recording.age >= MIN_AGE
-    if (open.delete(request) && isOld && 'error' in ending) recording.collect('waiting', waitingOf(request, reply))
+    open.delete(request)
+    for (const part of parts) part.end?.(request, reply, ending)
     newest = undefined
     recording.timing.endedAt = performance.now()
     recording.work?.end()
-    if (recording.waits !== undefined) releaseWaits(recording)
     const error = 'error' in ending ? ending.error : undefined
     const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
     if (lifecycle !== null && recording.isRecording && isClosed) request.log.info({ channel: 'request' }, error.message)
@@ -217,10 +235,11 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     /** Whether the logger is one of pino, which publishes its lines. */
     hasPinoLogger: logs.hasPinoLogger,
     startRecording,
-    collectRoute: recordRoute,
-    collectIncoming: recordRequest,
+    arrive,
+    collectRoute,
+    collectIncoming,
     collectRequest,
-    collectResponse: recordResponse,
+    collectResponse,
     fail,
     respond,
     ready,
@@ -231,17 +250,20 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     /** The token that the profile of the request will have; null where it has none in any case. */
     tokenOf: (request: FastifyRequest): string | null => profiles?.tokenOf(request) ?? null,
     /** The requests that have not ended after a second, the oldest first. */
-    waiting: (): WaitingRequest[] => old().map(waitingRequest),
+    waiting: (): WaitingRequest[] => old().map((one) => waitingRequest(one, parts)),
     /** Their tokens: what they wait for may take long to find. */
     waitingTokens: (): string[] => old().map(({ token }) => token),
     /** The profile until now of a request that has not ended. */
     unfinished (token: string): Profile | undefined {
       const request = [...open].find((one) => recordingOf(one).token === token)
-      const { collected = {}, reply = null } = request === undefined ? {} : recordingOf(request)
-      if (request === undefined || reply === null) return undefined
+      if (request === undefined) return undefined
+      const { reply } = recordingOf(request)
+      if (reply === null) return undefined
       // The rest of the request is recorded when its body was read.
-      if (collected.router === undefined) recordRoute(request)
-      return profiles?.unfinished(request, reply, { waiting: waitingOf(request, reply) })
+      collectRoute(request)
+      const pending = parts.flatMap(({ name, pending }) =>
+        pending === undefined ? [] : [[name, pending(request, reply).data as unknown]])
+      return profiles?.unfinished(request, reply, Object.fromEntries(pending) as Record<string, unknown>)
     }
   }
 }

@@ -3,6 +3,7 @@ import { performance } from '../clock.js'
 import { doOwnWork } from '../lifecycle/event-loop.js'
 import type { EventRecorder, RecordedFunction } from '../lifecycle/event-recorder.js'
 import { SendingRecord } from './sending.js'
+import type { WorkLog } from '../lifecycle/work-log.js'
 
 const MAX_OTHER_ERRORS = 25
 
@@ -52,14 +53,27 @@ interface Failure {
   sentStatus?: number
 }
 
+/** The place of a part in each recording: `definePart` makes it. `T` is what the part keeps there. */
+export interface Slot<T> {
+  /** The key of its data in `profile.collectors`. */
+  name: string
+  /** Makes the data of the profile, masked; undefined: it has none. Default: what is kept, or what that returns. */
+  data?: (kept: T, recording: Recording) => unknown
+}
+
+/** A part of a request that has a schema, as it was before validation. */
+export interface UnvalidatedInput { value: unknown, schema: unknown, name: string }
+
+/**
+ * Returns the address of the record of a span's operation; null where there is none. Times are on the clock of
+ * `performance.now()`.
+ */
+export type SpanOwner =
+  (span: { attributes: Readonly<Record<string, unknown>>, startedAt: number, endedAt: number }) => string | null
+
 /**
  * What is recorded of one request. Requests that are profiled only if they fail have their beginning, the end of their
- * response and the lines of their log until then; `events` is null. Parts declare their own fields by declaration
- * merging, next to the code that uses them:
- *
- *     declare module '../recording/recording.js' {
- *       interface Recording { spans?: SpanLog }
- *     }
+ * response and the lines of their log until then; `events` is null. A part keeps what it records in its slot.
  */
 export class Recording {
   reply: FastifyReply | null = null
@@ -84,8 +98,13 @@ export class Recording {
   readonly sending = new SendingRecord()
   /** The events of the request, and the changes of headers; null where they are not recorded. */
   events: EventRecorder | null = null
-  /** The data of panels by their names, or functions that make them: see `collect`. */
-  readonly collected: Record<string, unknown> = {}
+  /** What the request waits for; absent unless it is recorded from its beginning. */
+  work?: WorkLog
+  /** The parts of the request that have a schema. */
+  unvalidated?: Partial<Record<'body' | 'query' | 'params' | 'headers', UnvalidatedInput>>
+  /** Makes a function that finds what parts have recorded of the operations of spans. */
+  spanOwner?: () => SpanOwner
+  readonly #kept = new Map<string, { part: Slot<any>, value: unknown }>()
   /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */
   controller: string | null = null
 
@@ -163,8 +182,31 @@ export class Recording {
     }
   }
 
-  /** Stores data for a panel of the profile. A function is called when the profile is built. */
-  collect (name: string, data: unknown): void {
-    if (this.isRecording) this.collected[name] = data
+  /** What a part keeps here; undefined: nothing. */
+  get<T> ({ name }: Slot<T>): T | undefined {
+    return this.#kept.get(name)?.value as T | undefined
+  }
+
+  /** Keeps something for a part, in place of what it has kept before. */
+  set<T> (part: Slot<T>, value: T): T {
+    this.#kept.set(part.name, { part, value })
+    return value
+  }
+
+  /** Keeps something for a part if the request is recorded. */
+  collect<T> (part: Slot<T>, value: T): void {
+    if (this.isRecording) this.set(part, value)
+  }
+
+  /** The names of the parts that keep something here. */
+  get partNames (): string[] {
+    return [...this.#kept.keys()]
+  }
+
+  /** The data of a part for the profile; undefined: it has none. Throws what its function throws. */
+  dataOf (name: string): unknown {
+    const { part, value } = this.#kept.get(name) ?? {}
+    if (part?.data !== undefined) return part.data(value, this)
+    return typeof value === 'function' ? value() as unknown : value
   }
 }

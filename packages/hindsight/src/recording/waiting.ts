@@ -4,12 +4,12 @@ import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/requests.js'
 import { isEndless, isUpgraded } from '../http/responses.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
-import { waitingSentences, waitingOf, type Waiting } from '../parts/waiting/collector.js'
+import type { Part } from '../parts/part.js'
 import type { ProfileSummary } from '../store/profile.js'
 
-/** A request whose response has not ended, masked; `duration` is that until now. */
+/** A request whose response has not ended, masked, with the data of parts about it; `duration` is that until now. */
 export interface WaitingRequest
-  extends Waiting, Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'route' | 'duration'> {
+  extends Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'route' | 'duration'> {
   /** What it waits for, in words. */
   sentences: string[]
 }
@@ -17,7 +17,7 @@ export interface WaitingRequest
 interface OldRequest { token: string, request: FastifyRequest, reply: FastifyReply }
 
 /** Milliseconds after which a request that has not ended is shown. */
-export const MIN_AGE = 1_000
+const MIN_AGE = 1_000
 const MAX_REQUESTS = 50
 
 /** The old requests of a set. Event streams and other protocols are no requests that wait. */
@@ -37,10 +37,10 @@ export function oldRequests (
   return found
 }
 
-export function waitingRequest ({ token, request, reply }: OldRequest): WaitingRequest {
+export function waitingRequest ({ token, request, reply }: OldRequest, parts: readonly Part[]): WaitingRequest {
   const recording = recordingOf(request)
-  const waiting = waitingOf(request, reply)
   const duration = Math.round(recording.age)
+  const pending = parts.flatMap((part) => part.pending?.(request, reply) ?? [])
   return {
     token,
     time: new Date(recording.timing.startedTime).toISOString(),
@@ -48,7 +48,7 @@ export function waitingRequest ({ token, request, reply }: OldRequest): WaitingR
     url: maskOf(request).url(absoluteUrl(servicesOf(request).originOf(request), targetOf(request))),
     route: stateOf(request).route?.name ?? null,
     duration,
-    ...waiting,
-    sentences: waitingSentences(waiting, duration)
+    ...Object.assign({}, ...pending.map(({ data }) => data as object)) as object,
+    sentences: pending.flatMap(({ sentences }) => sentences)
   }
 }

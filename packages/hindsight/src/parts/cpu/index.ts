@@ -9,6 +9,7 @@ import { addressOf, queryField } from '../read.js'
 import {
   callTreeOf, CODE_KINDS, cpuRefusal, functionName, functionSource, isIdle, percent, readCpuRecord
 } from './record.js'
+import { cpuRecord } from './recorder.js'
 import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
 
 const MAX_FUNCTIONS = 10
@@ -24,7 +25,7 @@ const CALLS_HANDLERS = /(?:^|[\\/])fastify[\\/]lib[\\/]handle-request\.js$/
 
 /** The CPU profile of the request: a flame graph and the functions that took most time. */
 export const cpu: Part = {
-  name: 'cpu',
+  ...cpuRecord,
   comparison: [],
   panel: {
     label: 'CPU',

@@ -1,14 +1,16 @@
 import type { Profiler, Session, Runtime } from 'node:inspector'
 import { isAbsolute, relative } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../../clock.js'
 import { isOwnOrigin } from '../../http/origin.js'
-import { stateOf } from '../../lifecycle/state.js'
+import { servicesOf, stateOf } from '../../lifecycle/state.js'
 import { originalPlace, toPath } from '../../errors/source-map.js'
 import { isInternal, isOwn } from '../../errors/stack-frame.js'
-import type { WorkKind } from '../performance/budget.js'
+import type { WorkKind } from '../../lifecycle/work-log.js'
+import type { Mask } from '../../mask/mask.js'
 import { cut } from '../../view/text.js'
+import { definePart } from '../part.js'
 import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './record.js'
 
 /** Microseconds between two samples. */
@@ -87,66 +89,58 @@ function deoptimize (session: Session): void {
   post(session, 'Profiler.stopPreciseCoverage')
 }
 
-/**
- * Records CPU profiles in debug mode, of requests that have the header or the query parameter and come from clients
- * that may see the debug surface. The returned hook begins the recording; it is called before the first listener.
- */
-export function recordCpuProfiles (
-  app: FastifyInstance
-): (request: FastifyRequest, reply: FastifyReply) => undefined | Promise<void> {
-  const { mask } = app.hindsight
+/** The CPU profiles of requests that have the header or the query parameter, and may see the debug surface. */
+export const cpuRecord = definePart<() => CpuRecord | { refused: string }>({ name: 'cpu', arrive: recordCpu })
 
-  function begin (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
-    if (!isRequested(request)) return
-    const { recording: ofRequest } = stateOf(request)
-    // The profile is kept even if the options exclude the request.
-    ofRequest.forceProfile = true
-    const token = app.hindsight.recorder?.tokenOf(request)
-    if (token == null) return
-    if (current !== undefined) {
-      const refused = `A CPU profile was being recorded for ${current.token}, and only one runs at a time. Try again.`
-      ofRequest.collect('cpu', { refused })
-      return
-    }
-    const startedAt = performance.now()
-    const recording = new CpuRecording(token)
-    // It is no JavaScript of the request.
-    ofRequest.work?.begin(START, { startedAt, endedAt: performance.now(), isSync: true })
-    // Before the listeners that build the profile.
-    for (const event of ['finish', 'close']) reply.raw.prependOnceListener(event, () => recording.stop())
-    ofRequest.collect('cpu', () => recordOf(recording))
-    // The call tree of the request must not begin below the recorder.
-    return nextTurn()
+function recordCpu (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
+  if (!isRequested(request)) return
+  const { recording: ofRequest } = stateOf(request)
+  // The profile is kept even if the options exclude the request.
+  ofRequest.forceProfile = true
+  const { mask, recorder } = servicesOf(request)
+  const token = recorder?.tokenOf(request)
+  if (token == null) return
+  if (current !== undefined) {
+    const refused = `A CPU profile was being recorded for ${current.token}, and only one runs at a time. Try again.`
+    ofRequest.collect(cpuRecord, () => ({ refused }))
+    return
   }
+  const startedAt = performance.now()
+  const recording = new CpuRecording(token)
+  // It is no JavaScript of the request.
+  ofRequest.work?.begin(START, { startedAt, endedAt: performance.now(), isSync: true })
+  // Before the listeners that build the profile.
+  for (const event of ['finish', 'close']) reply.raw.prependOnceListener(event, () => recording.stop())
+  ofRequest.collect(cpuRecord, () => recordOf(recording, mask))
+  // The call tree of the request must not begin below the recorder.
+  return nextTurn()
+}
 
-  function recordOf (recording: CpuRecording): CpuRecord | { refused: string } {
-    recording.stop()
-    const { profile, problem = 'the recorder failed' } = recording
-    if (profile === undefined) return { refused: `The CPU profile could not be recorded: ${mask.text(problem)}.` }
-    return aggregate(profile, INTERVAL, (text) => mask.text(text))
-  }
+function recordOf (recording: CpuRecording, mask: Mask): CpuRecord | { refused: string } {
+  recording.stop()
+  const { profile, problem = 'the recorder failed' } = recording
+  if (profile === undefined) return { refused: `The CPU profile could not be recorded: ${mask.text(problem)}.` }
+  return aggregate(profile, INTERVAL, (text) => mask.text(text))
+}
 
-  function isRequested (request: FastifyRequest): boolean {
-    const { headers, query } = request
-    const parameter = (query as Record<string, unknown> | undefined)?._cpu
-    if (headers[CPU_HEADER] !== '1' && parameter !== '1') return false
-    const { recording } = stateOf(request)
-    if (!recording.isRecording || !app.hindsight.isDebugClient(request)) return false
-    // A replay repeats earlier headers.
-    return recording.replayOf !== undefined || isOwnRequest(request)
-  }
+function isRequested (request: FastifyRequest): boolean {
+  const { headers, query } = request
+  const parameter = (query as Record<string, unknown> | undefined)?._cpu
+  if (headers[CPU_HEADER] !== '1' && parameter !== '1') return false
+  const { recording } = stateOf(request)
+  if (!recording.isRecording || !servicesOf(request).isDebugClient(request)) return false
+  // A replay repeats earlier headers.
+  return recording.replayOf !== undefined || isOwnRequest(request)
+}
 
-  // Pages of other sites must not start recordings. Browsers send `Sec-Fetch-Site` by https and to local addresses
-  // (Fetch Metadata, section 2.4). Elsewhere a page can hide its origin, except if it sends a header of its own.
-  function isOwnRequest (request: FastifyRequest): boolean {
-    const { origin, referer, 'sec-fetch-site': site, [CPU_HEADER]: flag } = request.headers
-    if (site !== undefined) return site === 'same-origin' || site === 'none'
-    const page = origin ?? referer
-    if (page === undefined) return flag === '1'
-    return URL.canParse(page) && isOwnOrigin(new URL(page).origin, app.hindsight.originOf(request))
-  }
-
-  return begin
+// Pages of other sites must not start recordings. Browsers send `Sec-Fetch-Site` by https and to local addresses
+// (Fetch Metadata, section 2.4). Elsewhere a page can hide its origin, except if it sends a header of its own.
+function isOwnRequest (request: FastifyRequest): boolean {
+  const { origin, referer, 'sec-fetch-site': site, [CPU_HEADER]: flag } = request.headers
+  if (site !== undefined) return site === 'same-origin' || site === 'none'
+  const page = origin ?? referer
+  if (page === undefined) return flag === '1'
+  return URL.canParse(page) && isOwnOrigin(new URL(page).origin, servicesOf(request).originOf(request))
 }
 
 const MAX_NAME = 200

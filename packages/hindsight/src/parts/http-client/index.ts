@@ -10,12 +10,10 @@ import type { Values } from '../section.js'
 import { callGroups, callShape, isFailed, problemOf, sentenceOf } from './groups.js'
 import { linkCalled } from './link-called.js'
 import { mediaType, suspectCalls } from './suspects.js'
-import { watchOutgoing } from './outgoing.js'
+import { callLog } from './outgoing.js'
 
-/** The HTTP requests to other servers that were sent while the request was handled. */
 export const httpClient: Part<Data> = {
-  name: 'http-client',
-  start: watchOutgoing,
+  ...callLog,
   made: linkCalled,
   complete (data, late) {
     const known = listOf(data.calls)

@@ -1,34 +1,19 @@
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
-import { performance } from '../../clock.js'
+import { performance, roundTime } from '../../clock.js'
 import { ownSource, ownSources } from '../../errors/stack-frame.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
 import type { HookRun } from '../../lifecycle/event-recorder.js'
 import type { Recording } from '../../recording/recording.js'
 import { onWorkEnd, recordingIn, requestContext, type ContextRecording, type Services } from '../../lifecycle/state.js'
-import { round, watchChannels } from '../collect.js'
+import { watchChannels } from '../collect.js'
 import { framesHere } from '../../queries/stack.js'
-import type { WorkKind } from '../performance/budget.js'
+import type { WorkKind } from '../../lifecycle/work-log.js'
 import { shownHeaders } from '../events/index.js'
+import { definePart } from '../part.js'
 import type { Data } from '../read.js'
 import { hasText, MAX_BODY, shownText } from '../request/collector.js'
 import { identifierPositions } from './groups.js'
-
-declare module '../../recording/recording.js' {
-  interface Recording {
-    /** The HTTP requests to other servers; above `MAX_CALLS` they are only counted. */
-    outgoing?: { count: number, calls: Call[] }
-  }
-}
-
-declare module '../../lifecycle/state.js' {
-  interface Services {
-    /** Hosts besides this machine whose profiles are linked. */
-    readonly calledHosts: readonly string[]
-    /** Whether bodies of calls are recorded. */
-    readonly callBodies: boolean
-  }
-}
 
 const MAX_CALLS = 100
 const MAX_URL = 4_000
@@ -55,6 +40,9 @@ interface Call {
   ended?: () => void
 }
 
+/** The calls of one request; above `MAX_CALLS` they are only counted. */
+interface CallLog { services: Services, count: number, calls: Call[] }
+
 /** The size of a body in bytes, and its beginning. */
 interface Body { size: number, start: Buffer[] }
 
@@ -77,7 +65,7 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
   const begun: Call = { ...call, startedAt, frames: call.frames || framesHere(), hook: context?.hook }
-  if (current.services.callBodies) {
+  if (current.services.settings.callBodies === true) {
     begun.requestBody = { size: 0, start: [] }
     begun.responseBody = { size: 0, start: [] }
   }
@@ -87,16 +75,9 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
 }
 
 function add (call: Call, { recording, services }: ContextRecording): void {
-  if (recording.outgoing === undefined) {
-    const outgoing = recording.outgoing = { count: 0, calls: [] as Call[] }
-    recording.collect('http-client', () => {
-      const all = outgoing.calls.map((call) => recorded(call, services, recording))
-      const identifiers = identifierPositions(all, outgoing.calls.map(({ frames = '' }) => ownSources(frames).join()))
-      return { count: outgoing.count, calls: all.map((call, i) => ({ ...call, identifier: identifiers[i] })) }
-    })
-  }
+  const log = recording.get(callLog) ?? recording.set(callLog, { services, count: 0, calls: [] })
   recording.work?.begin(CALLS, call)
-  if (++recording.outgoing.count <= MAX_CALLS) recording.outgoing.calls.push(call)
+  if (++log.count <= MAX_CALLS) log.calls.push(call)
 }
 
 function update (sent: object, changes: Partial<Call>): void {
@@ -165,7 +146,7 @@ const NO_BODY: Body = { size: 0, start: [] }
 interface Chunk { request: object, chunk: Uint8Array | string }
 
 /** Records HTTP requests of `node:http`, undici and `fetch` that are sent in the asynchronous context of a request. */
-export const watchOutgoing = watchChannels([
+const watchOutgoing = watchChannels([
   ['net.client.socket', beginSocket],
   // Since Node.js 22.12. The next one is published when the body has ended.
   ['http.client.request.created', beginHttp],
@@ -180,23 +161,34 @@ export const watchOutgoing = watchChannels([
   ['undici:request:error', ({ request, error }: { request: object, error: unknown }) => end(request, { error })]
 ])
 
+/** The HTTP requests to other servers that were sent while the request was handled. */
+export const callLog = definePart<CallLog>({
+  name: 'http-client',
+  start: watchOutgoing,
+  data ({ calls, count, services }, recording) {
+    const all = calls.map((call) => recorded(call, services, recording))
+    const identifiers = identifierPositions(all, calls.map(({ frames = '' }) => ownSources(frames).join()))
+    return { count, calls: all.map((call, i) => ({ ...call, identifier: identifiers[i] })) }
+  }
+})
+
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
-function recorded (call: Call, { mask, calledHosts }: Services, { timing, until }: Recording): Data {
+function recorded (call: Call, { mask, settings }: Services, { timing, until }: Recording): Data {
   const { method, url, startedAt, endedAt = Infinity, status, hook, frames = '' } = call
   const isOpen = endedAt >= until
   const error = isOpen ? undefined : call.error
   const [sent, received] = [headersOf(call.requestHeaders), headersOf(call.responseHeaders)]
   // Another server may name any address of this machine.
   const isLocal = URL.canParse(url) && LOCAL.test(new URL(url).hostname)
-  const profile = profileAddress(received['x-debug-token-link'], calledHosts, isLocal)
+  const profile = profileAddress(received['x-debug-token-link'], settings.calledHosts, isLocal)
   const bodyOf = (headers: Record<string, unknown>, { size, start } = NO_BODY): unknown =>
     size > 0 && hasText(headers) ? shownText(Buffer.concat(start).toString(), size, mask) : undefined
   return {
     method: method.slice(0, 100),
     url: mask.url(url.slice(0, MAX_URL)),
     status: status ?? null,
-    start: round(startedAt - timing.startedAt),
-    duration: isOpen ? null : round(endedAt - startedAt),
+    start: roundTime(startedAt - timing.startedAt),
+    duration: isOpen ? null : roundTime(endedAt - startedAt),
     source: ownSource(frames),
     ...hook != null && hook.position !== 0 && { hook: hook.position },
     ...(profile !== null && { profile }),
@@ -209,7 +201,7 @@ function recorded (call: Call, { mask, calledHosts }: Services, { timing, until 
 }
 
 /** The address of a profile on one of these hosts or this machine, as `X-Debug-Token-Link` has it; else null. */
-export function profileAddress (link: unknown, hosts: readonly string[], mayBeLocal = true): string | null {
+export function profileAddress (link: unknown, hosts: readonly string[] = [], mayBeLocal = true): string | null {
   const url = typeof link === 'string' && link.length <= MAX_URL && URL.canParse(link) ? new URL(link) : null
   if (url === null || !/^https?:$/.test(url.protocol) || !PROFILE_PATH.test(url.pathname)) return null
   const isKnown = (mayBeLocal && LOCAL.test(url.hostname)) || hosts.some((host) => host.toLowerCase() === url.hostname)

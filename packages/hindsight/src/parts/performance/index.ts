@@ -1,5 +1,9 @@
+import { roundTime } from '../../clock.js'
 import { shortFile } from '../../errors/stack-frame.js'
+import type { FastifyRequest } from 'fastify'
 import { hookTitle } from '../../lifecycle/events.js'
+import { recordingOf, servicesOf } from '../../lifecycle/state.js'
+import type { TimeBudget } from '../../lifecycle/work-log.js'
 import type { Recording } from '../../recording/recording.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
 import { html, type HtmlValue } from '../../view/text.js'
@@ -8,13 +12,13 @@ import type { EditorLink } from '../../view/editor.js'
 import type { Profile } from '../../store/profile.js'
 import { addressOf, listOf, numberOf, type Data } from '../read.js'
 import { busiestPlace, CPU_HEADER } from '../cpu/record.js'
-import { round } from '../collect.js'
 import type { Part, TimelineEntry } from '../part.js'
-import { budgetSentence, type TimeBudget } from './budget.js'
+import { budgetSentence } from './budget.js'
 
 /** When the handler ran, and where the time went; the timeline shows it. */
 export const performance: Part<Data> = {
   name: 'performance',
+  begin: (request) => recordingOf(request).collect(performance, () => performanceRecord(request)),
   sentence: (data, profile) => budgetOf(data, profile)[0],
   timeline (
     { handlerStart, handler, routeHooks, ownHooks, serializeStart, serialize, hindsightStart, hindsight, budget },
@@ -111,26 +115,28 @@ export const performance: Part<Data> = {
  * hooks, when these began, and when the response was ready to be sent, since the request arrived;
  * how long Hindsight made its page or toolbar, which neither `firstByte` nor the duration of the profile contains; and
  * where the time went. `routeHooks`: the time of the handler has that of the `preHandler` hooks of its route.
- * `hookOf`: the hooks of the stages of a lifecycle.
  */
-export function performanceRecord (
-  recording: Recording, route: DeclaredRoute | null, hookOf: Readonly<Record<string, string>> = {}
-): Data {
+function performanceRecord (request: FastifyRequest): Data {
+  const recording = recordingOf(request)
+  const { lifecycle, routeTable } = servicesOf(request)
   const { timing, work } = recording
+  const route = routeTable.of(request)
   const routeHooks = route?.hooks.includes('preHandler') === true
-  const ownHooks = route === null ? [] : ownHooksOf(route, recording, hookOf)
+  // The hooks of the stages of a lifecycle.
+  const ownHooks = route === null ? [] : ownHooksOf(route, recording, lifecycle?.stages ?? {})
   const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt, ownStart, own } = timing
+  const ownWithin = ownStart > serializeStart && ownStart < serializeEnd ? own : 0
   return {
-    ...(handlerStart !== 0 && { handlerStart: round(handlerStart - startedAt) }),
+    ...(handlerStart !== 0 && { handlerStart: roundTime(handlerStart - startedAt) }),
     ...(routeHooks && { routeHooks }),
     ...(ownHooks.length > 0 && { ownHooks }),
-    ...(handlerEnd !== 0 && { handler: round(handlerEnd - handlerStart) }),
+    ...(handlerEnd !== 0 && { handler: roundTime(handlerEnd - handlerStart) }),
     ...(serializeEnd !== 0 && {
-      serializeStart: round(serializeStart - startedAt),
-      serialize: round(serializeEnd - serializeStart - (ownStart > serializeStart && ownStart < serializeEnd ? own : 0))
+      serializeStart: roundTime(serializeStart - startedAt),
+      serialize: roundTime(serializeEnd - serializeStart - ownWithin)
     }),
-    ...(responseReadyAt !== 0 && { firstByte: round(responseReadyAt - startedAt - own) }),
-    ...(own !== 0 && { hindsightStart: round(ownStart - startedAt), hindsight: round(own) }),
+    ...(responseReadyAt !== 0 && { firstByte: roundTime(responseReadyAt - startedAt - own) }),
+    ...(own !== 0 && { hindsightStart: roundTime(ownStart - startedAt), hindsight: roundTime(own) }),
     ...(work !== undefined && { budget: work.budget(responseReadyAt, own) })
   }
 }
@@ -161,8 +167,8 @@ function ownHooksOf (
     const duration = Math.min(handlerStart - startedAt, ...later.map(({ start }) => start)) - start
     const names = [options[stage as 'onSend'] as object].flat().map((hook) => (hook as () => void).name)
     const name = names.filter((name) => name !== '' && name !== stage).join(', ') || `${stage} of the route`
-    if (isSent) return [{ stage, name, start: round(responseReadyAt - startedAt) }]
-    return duration > 0 ? [{ stage, name, start: round(start), duration: round(duration) }] : []
+    if (isSent) return [{ stage, name, start: roundTime(responseReadyAt - startedAt) }]
+    return duration > 0 ? [{ stage, name, start: roundTime(start), duration: roundTime(duration) }] : []
   })
 }
 

@@ -6,6 +6,7 @@ import { recordingOf } from '../../lifecycle/state.js'
 import type { HindsightOptions, QuerySettings } from '../../options.js'
 import { routeName } from '../../routing/route-table.js'
 import { counted } from '../../view/text.js'
+import { queryLog } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import type { Finding } from './recorded-query.js'
 
@@ -43,7 +44,7 @@ export function checkBudgets (app: FastifyInstance, setting: HindsightOptions['q
     const recording = recordingOf(request)
     const { maxQueries = Infinity } = request.routeOptions.config.hindsight ?? {}
     // The response about an error is sent in any case.
-    if ((recording.queries?.count ?? 0) <= maxQueries || recording.failure !== null) return done(null, payload)
+    if ((recording.get(queryLog)?.count ?? 0) <= maxQueries || recording.failure !== null) return done(null, payload)
     describe(request, maxQueries).then((problem) => {
       if (problem === null) return done(null, payload)
       if (setting === 'warn') {

@@ -1,15 +1,17 @@
-import { performance } from '../../clock.js'
+import { performance, roundTime } from '../../clock.js'
 import { positionOf, stackFrames } from '../../errors/stack-frame.js'
-import { onWorkEnd, recordingIn, requestContext, type ContextRecording } from '../../lifecycle/state.js'
+import {
+  onWorkEnd, recordingIn, requestContext, type ContextRecording, type Services
+} from '../../lifecycle/state.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
-import type { Mask } from '../../mask/mask.js'
 import { cached, cachedByObject } from '../../call.js'
 import type { Recording } from '../../recording/recording.js'
 import { QUERY_CHANNEL } from '../../queries/channel.js'
 import { addFrames, type Query } from '../../queries/query.js'
-import type { WorkKind } from '../performance/budget.js'
+import type { WorkKind } from '../../lifecycle/work-log.js'
 import { cut } from '../../view/text.js'
-import { round, watchChannels } from '../collect.js'
+import { watchChannels } from '../collect.js'
+import { definePart } from '../part.js'
 import { timeOf } from '../read.js'
 import { clientSubscribers } from './channels.js'
 import { findingsOf } from './findings.js'
@@ -20,25 +22,16 @@ import { queryOfSpan } from './query-spans.js'
 import { MAX_STATEMENT, type RecordedQuery } from './recorded-query.js'
 import { copyOfParameters, identityOf, type Traced } from './trace.js'
 
-declare module '../../recording/recording.js' {
-  interface Recording {
-    queries?: QueryLog
-  }
-}
-
-declare module '../../lifecycle/state.js' {
-  interface Services {
-    /** Milliseconds from which a query is slow. */
-    readonly slowQuery: number
-  }
-}
-
 /** Queries of a request that are recorded one by one; further ones are counted by their shapes and lines. */
 const MAX_QUERIES = 500
+/** Milliseconds from which a query is slow. */
+const SLOW_QUERY = 100
 /** Shapes and lines of further queries; the others are counted together. */
 const MAX_GROUPS = 100
 
+/** The queries of one request. */
 interface QueryLog {
+  services: Services
   count: number
   queries: Query[]
   /** The queries as they are shown, once they were read. */
@@ -61,7 +54,15 @@ const { subscribers, stores } = clientSubscribers((query) => {
 })
 
 /** Records queries that are sent in the asynchronous context of a request. */
-export const watchQueries = watchChannels([[QUERY_CHANNEL, record], ...subscribers], stores)
+export const queryLog = definePart<QueryLog>({
+  name: 'queries',
+  start: watchChannels([[QUERY_CHANNEL, record], ...subscribers], stores),
+  data (log, recording) {
+    const { token } = recording
+    if (log.services.debug && token !== undefined) keepRunners(token, log.queries.map(({ run }) => run))
+    return recordedQueries(log, recording)
+  }
+})
 
 function record (query: Query): void {
   const context = requestContext.getStore()
@@ -102,22 +103,7 @@ function complete (outer: Query, part: Query): void {
 }
 
 function add (query: Query, { recording, services }: ContextRecording): void {
-  if (recording.queries === undefined) {
-    const { debug, mask, slowQuery } = services
-    const log: QueryLog = recording.queries =
-      { count: 0, queries: [], shown: new WeakMap(), read: readerOf(mask), secrets: [], further: new Map() }
-    recording.secretTexts = () => {
-      for (const query of log.queries) shownOf(log, query)
-      return log.secrets
-    }
-    recording.collect('queries', () => {
-      const { token } = recording
-      if (debug && token !== undefined) keepRunners(token, log.queries.map(({ run }) => run))
-      return recordedQueries(log, mask, recording, slowQuery)
-    })
-    recording.spanOwner = () => queryOfSpan(log.queries)
-  }
-  const log = recording.queries
+  const log = recording.get(queryLog) ?? openLog(recording, services)
   const { queries, further } = log
   log.count++
   recording.work?.begin(QUERIES, query)
@@ -143,6 +129,24 @@ function add (query: Query, { recording, services }: ContextRecording): void {
   }
 }
 
+function openLog (recording: Recording, services: Services): QueryLog {
+  const log = recording.set(queryLog, {
+    services,
+    count: 0,
+    queries: [],
+    shown: new WeakMap(),
+    read: readerOf(services.mask),
+    secrets: [],
+    further: new Map()
+  })
+  recording.secretTexts = () => {
+    for (const query of log.queries) shownOf(log, query)
+    return log.secrets
+  }
+  recording.spanOwner = () => queryOfSpan(log.queries)
+  return log
+}
+
 function readOf ({ read }: QueryLog, { system, statement, parameters }: Query): ReadQuery {
   return read(system, cut(statement, MAX_STATEMENT), parameters)
 }
@@ -163,7 +167,8 @@ function shownOf (log: QueryLog, query: Query): ReadQuery {
 /** What was read of a statement serves later requests, too. */
 const readerOf = cachedByObject(queryReader)
 
-function recordedQueries (log: QueryLog, mask: Mask, { timing, until }: Recording, slow: number) {
+function recordedQueries (log: QueryLog, { timing, until }: Recording) {
+  const { mask, settings: { slowQuery = SLOW_QUERY } } = log.services
   const { startedAt: since, endedAt, own } = timing
   const clients = [...new Set(log.queries.map(({ client, run }) => client ?? run))]
   // Short texts are compared faster.
@@ -185,11 +190,11 @@ function recordedQueries (log: QueryLog, mask: Mask, { timing, until }: Recordin
       parameters,
       shape,
       isRead,
-      start: round(startedAt - since),
-      duration: isOpen ? null : round(endedAt - startedAt),
+      start: roundTime(startedAt - since),
+      duration: isOpen ? null : roundTime(endedAt - startedAt),
       rows,
       source: frames[0]?.source ?? null,
-      wait: wait && round(wait),
+      wait: wait && roundTime(wait),
       hook: query.hook?.position || undefined,
       error: error === undefined ? undefined : errorOf(error, mask, query, texts),
       index,
@@ -203,10 +208,10 @@ function recordedQueries (log: QueryLog, mask: Mask, { timing, until }: Recordin
   const furtherLike = ({ system, shape, source }: Traced): number =>
     log.further.get(`${system} ${shape} ${source}`)?.count ?? 0
   // The diagnostic page and the budget need it before the end of the request.
-  const findings = findingsOf(all, round((endedAt || performance.now()) - since - own), slow, furtherLike)
+  const findings = findingsOf(all, roundTime((endedAt || performance.now()) - since - own), slowQuery, furtherLike)
   return {
     count: log.count,
-    duration: round(timeOf(all)),
+    duration: roundTime(timeOf(all)),
     failed: further.reduce((sum, group) => sum + group.failed, all.filter(({ error }) => error !== undefined).length),
     queries: all.map((query): RecordedQuery => {
       const { system, statement, parameters = [], start, duration, rows, source, shape, wait, hook, error } = query

@@ -1,4 +1,4 @@
-import { round } from '../collect.js'
+import { roundTime } from '../../clock.js'
 import { groupedBy } from '../read.js'
 import type { Finding } from './recorded-query.js'
 import type { Traced } from './trace.js'
@@ -41,7 +41,7 @@ export function queryGroups (
       system,
       count: more.reduce((sum, { count }) => sum + count, group.length),
       distinct: new Set(group.map(({ identity }) => identity)).size || 1,
-      duration: round(both.reduce((sum, { duration }) => sum + (duration ?? 0), 0)),
+      duration: roundTime(both.reduce((sum, { duration }) => sum + (duration ?? 0), 0)),
       sources: [...new Set(both.map(({ source }) => source))].filter((source) => source !== null),
       kind: KINDS.find((kind) => found.some((finding) => finding.kind === kind)) ?? null
     }

@@ -5,7 +5,7 @@ import { milliseconds } from '../../view/components.js'
 import { counted, cut, html, wordFor } from '../../view/text.js'
 import { NUMBER_COMPARISON, type Part, type TimelineEntry } from '../part.js'
 import { addressOf, dataOf, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
-import { watchQueries } from './collector.js'
+import { queryLog } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import { findingText, panelOf } from './panel.js'
 import type { Finding, QueryError, RecordedQuery } from './recorded-query.js'
@@ -18,8 +18,7 @@ const MAX_NAME = 100
 const LAST_QUERIES = 5
 
 export const queries: Part<Data> = {
-  name: 'queries',
-  start: watchQueries,
+  ...queryLog,
   complete: completed,
   panel: {
     label: 'Queries',

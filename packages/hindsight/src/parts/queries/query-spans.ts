@@ -1,7 +1,7 @@
 import { cached } from '../../call.js'
 import type { Query } from '../../queries/query.js'
+import type { SpanOwner } from '../../recording/recording.js'
 import { addressOf } from '../read.js'
-import type { SpanOwner } from '../spans/span-processor.js'
 import { shapeOf } from './sql.js'
 import { isSql } from './tokens.js'
 

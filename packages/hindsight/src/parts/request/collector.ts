@@ -15,42 +15,44 @@ import type { Mask } from '../../mask/mask.js'
 import { grouped } from '../../view/text.js'
 import { binaryText, snapshot } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
-import { traceOf } from '../trace/index.js'
+import { definePart } from '../part.js'
+import type { Data } from '../read.js'
 
-declare module '../../recording/recording.js' {
-  interface Recording {
-    /** The user when the response began: the application may change it later. */
-    user?: unknown
-  }
-}
+/** Keeps what makes the data of a request. */
+export const received = definePart<() => Data>({ name: 'request', receive: recordRequest })
+
+/** Keeps what makes the data of a response, and the user when it began: the application may change it later. */
+export const sent = definePart<{ user: unknown, make: () => Data }>({
+  name: 'response',
+  respond: recordResponse,
+  data: ({ make }) => make()
+})
 
 const MAX_USER_FIELDS = 50
 /** In place of a body. */
 export const DIAGNOSTIC_PAGE = '[the diagnostic page]'
 
 /** Records a request: method, URL, headers, query, cookies, body, attributes, user. */
-export function recordRequest (request: FastifyRequest): void {
+function recordRequest (request: FastifyRequest): void {
   const state = stateOf(request)
   // Copies: the handler may change what it receives.
   const { method, raw: { httpVersion } } = request
-  const { sent, receivedBody } = state.recording
+  const { unvalidated, receivedBody } = state.recording
   const target = targetOf(request)
   const isInjected = isInjection(request.raw)
   const serverUrl = serverUrlOf(request.raw)
   const attributes = { ...attributesOf(request) }
   // Validation has converted what the handler receives.
-  const headers = { ...(sent?.headers?.value ?? request.headers) as typeof request.headers }
-  const query = { ...(sent?.query?.value ?? request.query) as object }
+  const headers = { ...(unvalidated?.headers?.value ?? request.headers) as typeof request.headers }
+  const query = { ...(unvalidated?.query?.value ?? request.query) as object }
   // A cookie without a name may be a secret.
   const cookies = (headers.cookie ?? '').split(';').filter((pair) => pair.includes('='))
     .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
   const body = snapshot(request.body ?? null, headers['content-type'], partText)
-  const sentBody = sentBodyOf(body, sent?.body?.value, receivedBody)
+  const sentBody = sentBodyOf(body, unvalidated?.body?.value, receivedBody)
   const unparsed = request.body == null ? parserError(state.recording.raised) : null
-  const trace = headers.traceparent === undefined ? null : traceOf(headers.traceparent)
-  if (trace !== null) state.recording.collect('trace', trace)
-  state.recording.collect('request', () => {
-    const { user = userRecord(request) } = state.recording
+  state.recording.collect(received, () => {
+    const { user = userRecord(request) } = state.recording.get(sent) ?? {}
     const mask = maskOf(request)
     return {
       method,
@@ -122,20 +124,20 @@ const TEXT = /^text\/|json|xml|javascript/i
  * Records a response: status, headers, content type, size, and the beginning of a body that is text. `content` is the
  * payload without the toolbar.
  */
-export function recordResponse (
-  request: FastifyRequest, reply: FastifyReply, payload: unknown, content = payload
+function recordResponse (
+  request: FastifyRequest, reply: FastifyReply, payload: unknown, content: unknown = payload
 ): void {
   const recording = recordingOf(request)
   // Of two responses the first is sent.
-  if (recording.sending.again !== undefined && recording.collected.response !== undefined) return
-  recording.user = userRecord(request)
+  if (recording.sending.again !== undefined && recording.get(sent) !== undefined) return
+  const user = userRecord(request)
   const watched = isResponse(payload) ? watchResponse(payload) : null
   const isBuffer = Buffer.isBuffer(payload)
   const sizeOfPayload = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
   const stream = sizeOfPayload === null && watched === null ? binaryText(payload) : null
   const textOfPayload = startOf(content)
   const lengthOfPayload = textOfPayload === null ? 0 : Buffer.byteLength(content as string | Buffer)
-  recording.collect('response', () => {
+  const make = (): Data => {
     const mask = maskOf(request)
     const { headers, replyStatus: status } = recording.sending
     const type = String(headers['content-type'] ?? 'no type')
@@ -159,7 +161,8 @@ export function recordResponse (
       ...(recording.sending.again !== undefined || isUnlikely(recording, status)) && senderOf(recording),
       ...(body === undefined ? missingBody(request, status, payload) : { body })
     }
-  })
+  }
+  recording.collect(sent, { user, make })
 }
 
 /** Why a response has no body, where the application may have expected one. */

@@ -7,7 +7,7 @@ import { cut, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml } fr
 import { dataOf, failureOf, isObject, lineOf, splitUrl, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part } from '../part.js'
 import { flattenPaths, type Values } from '../section.js'
-import { DIAGNOSTIC_PAGE } from './collector.js'
+import { DIAGNOSTIC_PAGE, received, sent } from './collector.js'
 
 /** Characters of the markup of a body that is not folded. */
 const MAX_OPEN = 8_000
@@ -24,7 +24,7 @@ const STATUSES_OF_CLIENT: Readonly<Record<number, RegExp>> = {
 }
 /** The request and the response, in one panel. */
 export const request: Part<Data> = {
-  name: 'request',
+  ...received,
   panel: {
     label: 'Request',
     group: 'request',
@@ -106,7 +106,7 @@ function presenceOf (headers: object, names: readonly string[]): Record<string, 
 
 /** The panel of the request shows it. */
 export const response: Part<Data> = {
-  name: 'response',
+  ...sent,
   markdown (data, { status }) {
     const sender = typeof data.sentBy === 'string' ? `, sent by ${shortFile(lineOf(data.sentBy))}` : ''
     const line = `${status} ${STATUS_CODES[status] ?? ''}`.trim() + sender

@@ -19,6 +19,7 @@ const MAX_TEXT = 300
 /** The route of the request, or the routes that nearly match. */
 export const router: Part<Data> = {
   name: 'router',
+  route: recordRoute,
   panel: {
     label: 'Routing',
     group: 'request',
@@ -106,7 +107,7 @@ function nearRoutes ({ tried, more }: Data): HtmlValue {
 }
 
 /** Records the route of a request, which becomes the `route` of its profile, or why no route matched. */
-export function recordRoute (request: FastifyRequest): void {
+function recordRoute (request: FastifyRequest): void {
   const { routeTable, mask } = servicesOf(request)
   const state = stateOf(request)
   // A request may fail before the router listener.
@@ -114,7 +115,7 @@ export function recordRoute (request: FastifyRequest): void {
   // As sent: the params panel shows converted values. The handler may change what it receives.
   const params = { ...state.sentParams ?? route?.params }
   const declared = routeTable.of(request)
-  state.recording.collect('router', () => {
+  state.recording.collect(router, () => {
     if (route === null) {
       const { tried, more } = triedRoutes(request)
       const shown = tried.map(({ route: { name, methods, pattern, declaredAt }, why, isNear }) => {

@@ -2,10 +2,10 @@ import { entryRow, entryTable, fold, json, note, pairs } from '../../view/compon
 import { counted, type SafeHtml } from '../../view/text.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { addressOf, listOf, numberOf, type Data } from '../read.js'
+import { recordedSpans } from './span-processor.js'
 
-/** The spans of the application's own instrumentation (OpenTelemetry). */
 export const spans: Part<Data> = {
-  name: 'spans',
+  ...recordedSpans,
   panel: {
     label: 'Spans',
     group: 'timeline',

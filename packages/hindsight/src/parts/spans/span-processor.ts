@@ -1,26 +1,12 @@
-import { performance } from '../../clock.js'
+import { performance, roundTime } from '../../clock.js'
 import type { HookRun } from '../../lifecycle/event-recorder.js'
 import { recordingOf, requestContext, servicesOf } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
+import type { SpanOwner } from '../../recording/recording.js'
 import { cut } from '../../view/text.js'
-import { plainCopy, round } from '../collect.js'
+import { plainCopy } from '../collect.js'
+import { definePart } from '../part.js'
 import type { Data } from '../read.js'
-
-declare module '../../recording/recording.js' {
-  interface Recording {
-    /** The spans that were started while the request was handled. */
-    spans?: SpanLog
-    /** Makes a function that finds what other parts have recorded of the operations of spans. */
-    spanOwner?: () => SpanOwner
-  }
-}
-
-/**
- * Returns the address of the record of a span's operation; null where there is none. Times are on the clock of
- * `performance.now()`.
- */
-export type SpanOwner =
-  (span: { attributes: Readonly<Record<string, unknown>>, startedAt: number, endedAt: number }) => string | null
 
 const MAX_SPANS = 200
 const MAX_NAME = 200
@@ -54,6 +40,12 @@ export interface HindsightSpanProcessor {
   shutdown (): Promise<void>
 }
 
+/** The spans of the application's own instrumentation (OpenTelemetry). */
+export const recordedSpans = definePart<{ log: SpanLog, mask: Mask }>({
+  name: 'spans',
+  data: ({ log, mask }, { spanOwner, timing, until }) => log.record(mask, timing.startedAt, spanOwner?.(), until)
+})
+
 /**
  * Makes a span processor that adds the spans of the application to the profile of the request in whose asynchronous
  * context they started: `new NodeTracerProvider({ spanProcessors: [hindsightSpanProcessor(), …] })`.
@@ -66,15 +58,9 @@ export function hindsightSpanProcessor (): HindsightSpanProcessor {
       if (request === undefined) return
       const recording = recordingOf(request)
       if (!recording.isRecording || recording.until !== Infinity) return
-      if (recording.spans === undefined) {
-        const { mask } = servicesOf(request)
-        const log = recording.spans = new SpanLog()
-        recording.collect('spans', () => {
-          const { spanOwner, timing, until } = recording
-          return log.record(mask, timing.startedAt, spanOwner?.(), until)
-        })
-      }
-      recording.spans.add(span, hook)
+      const { log } = recording.get(recordedSpans) ??
+        recording.set(recordedSpans, { log: new SpanLog(), mask: servicesOf(request).mask })
+      log.add(span, hook)
     },
     // The end of a span is read from the span when the profile is built.
     onEnd () {},
@@ -135,8 +121,8 @@ function recorded (span: SpanLike, start: number, mask: Mask, isEnded: boolean):
       name: nameOf(span.name),
       kind: KINDS[kind] ?? 'internal',
       scope: nameOf(instrumentationScope?.name ?? ''),
-      start: round(start),
-      duration: isEnded && duration !== undefined ? round(milliseconds(duration)) : null,
+      start: roundTime(start),
+      duration: isEnded && duration !== undefined ? roundTime(milliseconds(duration)) : null,
       ...(status?.code === ERROR && { error: mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
       attributes: mask.value(plainCopy(first, (text) => cut(text, MAX_TEXT)))
     }

@@ -1,10 +1,17 @@
+import type { FastifyRequest } from 'fastify'
+import { recordingOf } from '../../lifecycle/state.js'
 import { fieldsPart } from '../read.js'
 
 // Trace Context, section 3.2: version, trace, parent, flags; what later versions add follows a hyphen.
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
 /** The place of the request in a distributed trace (W3C Trace Context). */
-export const trace = fieldsPart('trace', 'Trace', 'calls', 'Trace', { comparison: [] })
+export const trace = fieldsPart('trace', 'Trace', 'calls', 'Trace', { receive: recordTrace, comparison: [] })
+
+function recordTrace (request: FastifyRequest): void {
+  const found = traceOf(request.headers.traceparent)
+  if (found !== null) recordingOf(request).collect(trace, found)
+}
 
 /** Reads the trace that a request is part of (W3C Trace Context); null where there is none, or an invalid one. */
 export function traceOf (traceparent: unknown): { traceId: string, parentId: string, sampled: boolean } | null {

@@ -1,16 +1,19 @@
+import { roundTime } from '../../clock.js'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attempt } from '../../call.js'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { shortFile } from '../../errors/stack-frame.js'
+import { read } from '../../errors/thrown-value.js'
 import { isRetrieval } from '../../http/requests.js'
 import { isLifecycleStage } from '../../lifecycle/events.js'
 import { recordingOf, servicesOf } from '../../lifecycle/state.js'
 import type { Profile } from '../../store/profile.js'
 import { milliseconds } from '../../view/components.js'
 import { cut } from '../../view/text.js'
-import { round, unfinishedProfile } from '../collect.js'
+import { unfinishedProfile } from '../collect.js'
+import { definePart } from '../part.js'
 import { lineOf, timelineOf } from '../read.js'
-import { isTracing, waitsOf } from './trace.js'
+import { releaseWaits, waitsOf } from './trace.js'
 
 /** The code that a request is in. */
 interface CurrentCode {
@@ -42,8 +45,34 @@ const VALIDATED = ['params', 'body', 'querystring', 'headers'] as const
 const MAX_PENDING = 20
 const MAX_NAME = 300
 
+/** Milliseconds after which a request that has not ended is shown. */
+export const MIN_AGE = 1_000
+
+/** What a request waited for when its handler had no more time, or when its connection was closed. */
+export const waited = definePart<Waiting>({
+  name: 'waiting',
+  fail (request, reply, error) {
+    if (read(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') keepWaiting(request, reply)
+    return undefined
+  },
+  end (request, reply, ending) {
+    const recording = recordingOf(request)
+    const isWhole = recording.isRecording && !recording.isPartial
+    if (isWhole && recording.age >= MIN_AGE && 'error' in ending) keepWaiting(request, reply)
+    releaseWaits(recording)
+  },
+  pending (request, reply) {
+    const data = waitingOf(request, reply)
+    return { data, sentences: waitingSentences(data, Math.round(recordingOf(request).age)) }
+  }
+})
+
+function keepWaiting (request: FastifyRequest, reply: FastifyReply): void {
+  recordingOf(request).set(waited, waitingOf(request, reply))
+}
+
 /** What a request waits for that has not ended, as far as that is certain. */
-export function waitingOf (request: FastifyRequest, reply: FastifyReply): Waiting {
+function waitingOf (request: FastifyRequest, reply: FastifyReply): Waiting {
   // Getters of the application may throw.
   return attempt(() => readWaiting(request, reply), () => ({ in: null, for: [], traced: false }))
 }
@@ -52,14 +81,15 @@ function readWaiting (request: FastifyRequest, reply: FastifyReply): Waiting {
   const recording = recordingOf(request)
   const { timing: { startedAt } } = recording
   const pending = pendingEntries(request, reply)
-  const traced = waitsOf(recording)
-    .map(({ startedAt: began, ...wait }) => ({ ...wait, start: round(began - startedAt) }))
+  const waits = waitsOf(recording)
+  const traced = (waits ?? [])
+    .map(({ startedAt: began, ...wait }) => ({ ...wait, start: roundTime(began - startedAt) }))
   return {
     in: currentCode(request, reply),
     // A line that waits for a query is that of the query.
     for: [...pending, ...traced.filter(({ source }) => pending.every((entry) => entry.source !== source))]
       .slice(0, MAX_PENDING),
-    traced: isTracing() && recording.waits !== undefined
+    traced: waits !== null
   }
 }
 
@@ -77,7 +107,7 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
   const { events, sending: { hasResponse, stream }, timing } = recordingOf(request)
   const { startedAt, handlerStart, handlerEnd, serializeStart, responseReadyAt } = timing
   const code = (name: string, source: string | null = null, time?: number): CurrentCode =>
-    ({ name, source, start: time === undefined ? null : round(time - startedAt) })
+    ({ name, source, start: time === undefined ? null : roundTime(time - startedAt) })
   const run = events?.current
   const by = events?.currentCode
   const { options = {}, declaredAt } = servicesOf(request).routeTable.of(request) ?? {}

@@ -4,23 +4,16 @@ import { postForm } from '../../view/components.js'
 import { html, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import type { Data } from '../read.js'
-import { waitingSentences, type Waiting } from './collector.js'
+import { waited, waitingSentences, type Waiting } from './collector.js'
 import { isTracing, traceWaits } from './trace.js'
-
-declare module '../../lifecycle/state.js' {
-  interface Services {
-    /** Whether timers and promises are traced from the start. */
-    readonly traceWaits: boolean
-  }
-}
 
 const TRACE = 'For the line at which it waits, press Trace new requests in the list of profiles, and send it again.'
 
 /** What a request waits for that has not ended, or waited for until its connection was closed. */
 export const waiting: Part<Data> = {
-  name: 'waiting',
+  ...waited,
   start ({ hindsight }: FastifyInstance) {
-    if (hindsight.traceWaits) traceWaits(hindsight, true)
+    if (hindsight.settings.traceWaits === true) traceWaits(hindsight, true)
     return () => traceWaits(hindsight, false)
   },
   notice: (data, profile) => ({

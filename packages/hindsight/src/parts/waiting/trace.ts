@@ -3,15 +3,8 @@ import { performance } from '../../clock.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { packageOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
 import { recordingOf, requestContext } from '../../lifecycle/state.js'
-import type { Recording } from '../../recording/recording.js'
+import type { Recording, Slot } from '../../recording/recording.js'
 import { withStackLimit } from '../../call.js'
-
-declare module '../../recording/recording.js' {
-  interface Recording {
-    /** By their asynchronous ids; only where they are traced. */
-    waits?: Map<number, Wait> | undefined
-  }
-}
 
 /** Something that began in a request and has not ended: a timer, the rest of a function after `await`, a promise. */
 interface Wait {
@@ -27,6 +20,9 @@ type Timer = Pick<NodeJS.Timeout, 'hasRef'>
 
 /** A wait with the place that began it, `file:line`, and the function of that place; empty: it has no name. */
 interface TracedWait extends Pick<Wait, 'kind' | 'startedAt'> { name: string, source: string }
+
+/** What a request waits for, by asynchronous ids; only where that is traced. The profile has what is found in it. */
+const tracedWaits: Slot<Map<number, Wait>> = { name: 'traced waits', data: () => undefined }
 
 const MAX_WAITS = 2_000
 const MAX_FRAMES = 12
@@ -51,7 +47,7 @@ function beginWait (id: number, type: string, triggerId: number, resource: objec
   if (request === undefined) return
   const recording = recordingOf(request)
   if (recording.sending.isOver) return
-  const waits = (recording.waits ??= new Map<number, Wait>())
+  const waits = recording.get(tracedWaits) ?? recording.set(tracedWaits, new Map<number, Wait>())
   if (waits.size >= MAX_WAITS) return
   // A promise that another one has to settle first is made by `await` or `then`.
   const kind = type === 'Timeout' ? 'timer' : triggerId === executionAsyncId() ? 'promise' : 'await'
@@ -86,13 +82,19 @@ export function isTracing (): boolean {
 
 /** Releases the waits of a request that is over. */
 export function releaseWaits (recording: Recording): void {
-  for (const id of recording.waits?.keys() ?? []) owners.delete(id)
-  recording.waits = undefined
+  const waits = recording.get(tracedWaits)
+  for (const id of waits?.keys() ?? []) owners.delete(id)
+  waits?.clear()
 }
 
-/** What a request waits for, as far as it is traced: timers, and the innermost code that has not continued. */
-export function waitsOf ({ waits }: Recording): TracedWait[] {
-  const all = [...waits?.values() ?? []].flatMap(({ at, kind, startedAt, timer }) => {
+/**
+ * What a request waits for, as far as it is traced: timers, and the innermost code that has not continued. Null: it is
+ * not traced.
+ */
+export function waitsOf (recording: Recording): TracedWait[] | null {
+  const waits = recording.get(tracedWaits)
+  if (waits === undefined || !isTracing()) return null
+  const all = [...waits.values()].flatMap(({ at, kind, startedAt, timer }) => {
     // Nothing waits for an unreferenced timer, except for a promise.
     if (timer?.hasRef() === false && !at.stack?.includes('node:timers/promises')) return []
     const frames = ownFrames(at, kind)

@@ -6,30 +6,37 @@ import { read } from '../../errors/thrown-value.js'
 import { LastHook, internalHook } from '../../lifecycle/hooks.js'
 import { recordingOf, servicesOf } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
+import type { Recording, UnvalidatedInput } from '../../recording/recording.js'
 import { cut, safeJson, visibleLine } from '../../view/text.js'
+import { definePart } from '../part.js'
 import { isObject, type Data } from '../read.js'
 import { changesOf, copyOf, isOther, pathTo, type ValueChange, type Side } from './changes.js'
 import { rulesOf, type Rule } from './rules.js'
 
-declare module '../../recording/recording.js' {
-  interface Recording {
-    /** The parts of the request that have a schema, as they were before validation. */
-    sent?: Partial<Record<Part, Declared & { value: unknown }>>
-    /** Whether they were compared with what the handler received. */
-    isCompared?: boolean
-    /** What is about to be serialized. */
-    returned?: { value: unknown } | undefined
-    /** What was changed in the request and in its last response. */
-    wireChanges?: Map<Part | 'response', () => WireChange[]>
-  }
+type InputPart = typeof PARTS[number]
+
+/** What was changed in the request and in its last response. */
+interface WireRecord {
+  /** Whether the request was compared with what the handler received. */
+  isCompared: boolean
+  /** What is about to be serialized. */
+  returned?: { value: unknown } | undefined
+  readonly changes: Map<InputPart | 'response', () => WireChange[]>
 }
 
-type Part = typeof PARTS[number]
+/** What validation changed in the request, and serialization in the response. */
+export const wireRecord = definePart<WireRecord>({
+  name: 'wire',
+  data (record) {
+    const changes = [...record.changes.values()].flatMap((make) => make())
+    return changes.length === 0 ? undefined : { changes }
+  }
+})
 
 /** A value that was changed, as a sentence, and the address of the keyword of a schema by which it was changed. */
 interface WireChange { part: string, text: string, schema?: string }
 
-interface Declared { schema: unknown, name: string }
+type Declared = Omit<UnvalidatedInput, 'value'>
 
 const PARTS = ['body', 'query', 'params', 'headers'] as const
 /** Characters of a response that is compared. */
@@ -73,46 +80,49 @@ function rememberSent (request: FastifyRequest): void {
   const recording = recordingOf(request)
   recording.timing.parsedAt ||= performance.now()
   if (schema === undefined || !recording.isRecording) return
-  recording.sent = {}
+  recording.unvalidated = {}
   for (const part of PARTS) {
     const declared = requestSchema(schema as Data, part, request)
-    if (declared.schema !== undefined) recording.sent[part] = { ...declared, value: copyOf(request[part]) }
+    if (declared.schema !== undefined) recording.unvalidated[part] = { ...declared, value: copyOf(request[part]) }
   }
 }
 
 function compareReceived (request: FastifyRequest): void {
-  const { sent, isCompared } = recordingOf(request)
-  if (sent === undefined || isCompared === true) return
-  recordingOf(request).isCompared = true
+  const recording = recordingOf(request)
+  const { unvalidated } = recording
+  if (unvalidated === undefined) return
+  const record = wireRecordIn(recording)
+  if (record.isCompared) return
+  record.isCompared = true
   for (const part of PARTS) {
-    const { [part]: one } = sent
-    if (one?.value !== undefined) record(request, part, one, changesOf(one.value, request[part]))
+    const { [part]: one } = unvalidated
+    if (one?.value !== undefined) recordChanges(request, part, one, changesOf(one.value, request[part]))
   }
 }
 
 function rememberReturned (request: FastifyRequest, _reply: FastifyReply, value: unknown): void {
   const recording = recordingOf(request)
-  if (recording.isRecording) recording.returned = { value }
+  if (recording.isRecording) wireRecordIn(recording).returned = { value }
 }
 
 function compareSerialized (request: FastifyRequest, reply: FastifyReply, text: unknown): void {
-  const recording = recordingOf(request)
-  const { returned, wireChanges } = recording
+  const record = wireRecordIn(recordingOf(request))
+  const { returned } = record
   if (returned === undefined) return
-  recording.returned = undefined
-  wireChanges?.delete('response')
+  record.returned = undefined
+  record.changes.delete('response')
   if (typeof text !== 'string' || text.length > MAX_TEXT) return
   const declared = responseSchema(request, reply)
   if (declared.schema === undefined && pathTo(returned.value, isOther) === null) return
   const sent = attempt((): unknown => JSON.parse(text))
-  if (sent !== undefined) record(request, 'response', declared, changesOf(returned.value, sent, true))
+  if (sent !== undefined) recordChanges(request, 'response', declared, changesOf(returned.value, sent, true))
 }
 
-function record (
-  request: FastifyRequest, part: Part | 'response', { schema, name }: Declared, changes: readonly ValueChange[]
+function recordChanges (
+  request: FastifyRequest, part: InputPart | 'response', { schema, name }: Declared, changes: readonly ValueChange[]
 ): void {
   if (changes.length === 0) return
-  add(request, part, () => {
+  wireRecordIn(recordingOf(request)).changes.set(part, () => {
     const ruleOf = rulesOf(schema, name, request.server.getSchemas() as Data)
     const rules = changes.map(ruleOf)
     // A hook of the route may have given another payload, and a serializer of its own may have made the text.
@@ -128,21 +138,15 @@ function record (
   })
 }
 
-export function add (request: FastifyRequest, part: Part | 'response', make: () => WireChange[]): void {
-  const recording = recordingOf(request)
-  const all = recording.wireChanges ??= new Map()
-  all.set(part, make)
-  recording.collect('wire', () => {
-    const changes = [...all.values()].flatMap((make) => make())
-    return changes.length === 0 ? undefined : { changes }
-  })
+export function wireRecordIn (recording: Recording): WireRecord {
+  return recording.get(wireRecord) ?? recording.set(wireRecord, { isCompared: false, changes: new Map() })
 }
 
 export function hasHook (request: FastifyRequest, name: string): boolean {
   return servicesOf(request).routeTable.of(request)?.hooks.includes(name) === true
 }
 
-function requestSchema (declared: Data, part: Part, request: FastifyRequest): Declared {
+function requestSchema (declared: Data, part: InputPart, request: FastifyRequest): Declared {
   const name = part === 'query' && declared.querystring !== undefined ? 'querystring' : part
   return contentSchema(declared[name], name, request.headers['content-type'])
 }

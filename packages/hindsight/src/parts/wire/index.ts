@@ -2,10 +2,13 @@ import { counted, html, type SafeHtml } from '../../view/text.js'
 import { note, section, table } from '../../view/components.js'
 import type { Part } from '../part.js'
 import { addressOf, listOf, type Data } from '../read.js'
+import { wireRecord } from './collector.js'
+import { refusedResponse } from './refused-response.js'
 
 /** What validation changed in the request, and serialization in the response. */
 export const wire: Part<Data> = {
-  name: 'wire',
+  ...wireRecord,
+  fail: refusedResponse,
   panel: {
     label: 'Changed values',
     group: 'request',

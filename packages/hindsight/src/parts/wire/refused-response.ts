@@ -1,16 +1,14 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attempt, withStackLimit } from '../../call.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { messageOf, read } from '../../errors/thrown-value.js'
-import { httpError } from '../../http/http-errors.js'
 import { invalidHeaders } from '../../http/responses.js'
 import { HEAD_HOOK } from '../../lifecycle/hooks.js'
 import { recordingOf } from '../../lifecycle/state.js'
-import type { Recording, RefusedResponse } from '../../recording/recording.js'
+import type { RefusedResponse } from '../../recording/recording.js'
 import { cut, visibleLine } from '../../view/text.js'
 import { isObject } from '../read.js'
 import { isUnserializable, pathTo } from './changes.js'
-import { add, fieldText, hasHook, MAX_FIELD, responseSchema } from './collector.js'
+import { fieldText, hasHook, MAX_FIELD, responseSchema, wireRecordIn } from './collector.js'
 
 /** Names of fields, and levels of objects, in a sentence. */
 const MAX_NAMES = 10
@@ -29,33 +27,16 @@ const UNSENDABLE: ReadonlyMap<string, string> = new Map([
   ['FST_ERR_REP_RESPONSE_BODY_CONSUMED', 'its body has been read'],
   ['FST_ERR_REP_READABLE_STREAM_LOCKED', 'its stream has another reader']
 ])
-/** The body of Fastify for an error whose own body could not be made: other bodies have an `error`. */
-const UNSERIALIZED =
-  /^\{"statusCode":500,"code":"FST_ERR_(?:FAILED_ERROR_SERIALIZATION|REP_INVALID_PAYLOAD_TYPE)","message"/
 /** The codes of Node.js. */
 const INVALID_HEADER = /^ERR_(?:INVALID_CHAR|INVALID_HTTP_TOKEN|HTTP_INVALID_HEADER_VALUE)$/
-
-const UNSERIALIZED_CODE = 'FST_ERR_FAILED_ERROR_SERIALIZATION'
-class UnserializedError extends httpError('FastifyError', UNSERIALIZED_CODE, 500) {}
-
-/**
- * The error of a response whose payload says that an earlier error could not be serialized: Fastify calls no hook for
- * it. Its cause is the earlier error. The page may replace this payload. Null for any other one.
- */
-export function unserializedError (recording: Recording, payload: unknown): Error | null {
-  const { failure } = recording
-  if (failure === null || typeof payload !== 'string' || !UNSERIALIZED.test(payload)) return null
-  recording.defaultAnswers = [payload]
-  const { message } = attempt(() => JSON.parse(payload) as { message?: unknown }) ?? {}
-  return withStackLimit(0, () => new UnserializedError(String(message), { cause: failure.error }))
-}
 
 /** Why a response was refused; records which of its values could not be serialized. */
 export function refusedResponse (
   request: FastifyRequest, reply: FastifyReply, error: unknown
 ): RefusedResponse | undefined {
   const recording = recordingOf(request)
-  const { returned } = recording
+  const record = wireRecordIn(recording)
+  const { returned } = record
   // A hook of the route may have replaced the payload after it.
   const isLast = !hasHook(request, 'onSend') && !hasHook(request, 'preSerialization')
   const hook = isLast ? recording.sending.changedBy : undefined
@@ -69,7 +50,7 @@ export function refusedResponse (
     const withType = type === undefined ? '' : ` with the content type ${cut(visibleLine(String(type)), MAX_FIELD)}`
     return { why: `cannot be sent${withType}: ${unsendable}`, hook }
   }
-  if (code === UNSERIALIZED_CODE) {
+  if (code === 'FST_ERR_FAILED_ERROR_SERIALIZATION') {
     const message = messageOf(error)
     const [, reason = message] = /^Failed to serialize an error\. Error: (.*)\. Original error: /s.exec(message) ?? []
     const { schema, name } = responseSchema(request, reply, recording.failure?.sentStatus)
@@ -91,22 +72,22 @@ export function refusedResponse (
   // A hook of the route may have given another payload.
   const isKnown = !hasHook(request, 'preSerialization')
   if (schema !== undefined && needs !== undefined && isKnown) {
-    recording.returned = undefined
+    record.returned = undefined
     const isChanged = recording.events?.events().some(({ stage }) => stage === 'preSerialization')
     const ofHook = hook === undefined ? 'the payload was' : `the ${hook.stage} hook returned`
     const handler = recording.failure !== null ? 'error handler' : request.is404 ? 'not-found handler' : 'handler'
     const what = `${isChanged === true ? ofHook : `the ${handler} returned`} ${shapeOf(returned.value)}`
     const explanation = `${schemaName(name)} ${needs}; ${what}`
-    add(request, 'response', () => [{ part: 'response', text: maskOf(request).text(explanation) }])
+    record.changes.set('response', () => [{ part: 'response', text: maskOf(request).text(explanation) }])
     return { why: 'does not fit its schema', hook, explanation }
   }
   const [, rule] = UNSERIALIZABLE.find(([message]) => message.test(messageOf(error))) ?? []
   if (rule === undefined || !(error instanceof TypeError || error instanceof RangeError)) return undefined
-  recording.returned = undefined
+  record.returned = undefined
   // A schema may leave out the first one.
   const path = isKnown && schema === undefined ? pathTo(returned.value, isUnserializable) : null
   if (path !== null) {
-    add(request, 'response', () => {
+    record.changes.set('response', () => {
       const field = fieldText('response', path, 1, maskOf(request))
       return [{ part: 'response', text: `${field} could not be serialized (${rule})` }]
     })

@@ -19,13 +19,13 @@ const { fetch } = globalThis
  * server's own profile, in debug mode only.
  */
 export async function withCalled (request: FastifyRequest, profile: Profile): Promise<Profile> {
-  const { debug, calledHosts, parts } = request.server.hindsight
+  const { debug, settings, parts } = request.server.hindsight
   const data = dataOf(profile, 'http-client')
   const calls = listOf(data.calls)
   const index = Number((request.query as Fields).called) - 1
   const call = calls[index]
   if (!debug || call?.profile === undefined) return profile
-  const address = profileAddress(call.profile, calledHosts)
+  const address = profileAddress(call.profile, settings.calledHosts)
   const called = await calledAt(address, parts).catch((error: unknown): Called =>
     ({ problem: messageOf(read(error, 'cause') ?? error) }))
   const changed = { ...data, calls: calls.with(index, { ...call, called }) }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { budgetSentence, shareTime, type TimeBudget, type Work } from '../../../src/parts/performance/budget.js'
+import { budgetSentence } from '../../../src/parts/performance/budget.js'
+import { shareTime, type TimeBudget, type Work } from '../../../src/lifecycle/work-log.js'
 import { recordingOf } from '../../../src/lifecycle/state.js'
 import { unfinishedProfile } from '../../../src/parts/collect.js'
 import { recordQuery } from '../../../src/queries/observe.js'

@@ -5,8 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import { traceWaits } from '../../../src/parts/waiting/trace.js'
-import type { WaitingRequest } from '../../../src/recording/waiting.js'
-import type { WaitingView } from '../../../src/routes/_profiler/list.js'
+import type { WaitingView, WaitingRow } from './view.js'
 import { listen } from '../../support/app.js'
 import { inBothProducts, type Build } from '../../support/products.js'
 import { HANGS, placeOf, type Hang } from './hangs.js'
@@ -32,7 +31,7 @@ async function waitingView (origin: string, count = HANGS.length): Promise<Waiti
   }
 }
 
-function found (waiting: readonly WaitingRequest[], origin: string, hang: Hang): WaitingRequest | undefined {
+function found (waiting: readonly WaitingRow[], origin: string, hang: Hang): WaitingRow | undefined {
   const url = `${origin}/${HANGS.indexOf(hang)}${hang.request?.path ?? ''}`
   return waiting.find((one) => one.url === url)
 }

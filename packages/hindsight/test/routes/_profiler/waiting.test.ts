@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify'
 import { PROFILE_SCHEMA } from '../../../../../docs/scripts/profile.js'
 import { recordQuery } from '../../../src/queries/observe.js'
 import type { Profile } from '../../../src/store/profile.js'
-import type { WaitingView } from '../../../src/routes/_profiler/list.js'
+import type { WaitingView } from '../../parts/waiting/view.js'
 import { listen } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
 
