@@ -49,7 +49,7 @@ export function renderHtml (failure: FailureProfile, nonce: Nonces, editor: Edit
     html`<div class="hints">${failure.hints.map((hint) => hintCard(hint, editor))}</div>`
   // Without source the hints are the answer.
   const rejected = rejectedIn(failure)
-  const hasSource = source !== null || rejected !== undefined
+  const hasSource = source !== null || rejected?.fields !== undefined
   const shown = new Set(source === null ? [] : [placeOf(source.frame)])
   const head = html`<meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
@@ -61,7 +61,7 @@ ${navigation(failure)}
 <main id="main" class="wrap">
 <div class="lead">
 ${about(failure, editor)}
-${rejected !== undefined && rejectedCard(rejected)}
+${rejected?.fields !== undefined && rejectedCard(rejected)}
 ${source !== null && renderSource(source.title, source.frame, editor)}
 ${!hasSource && hints}
 </div>

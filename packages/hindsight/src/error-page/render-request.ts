@@ -1,8 +1,7 @@
-import { rejectionText, type RejectedInput } from '../errors/exception.js'
+import type { RejectedInput } from '../errors/exception.js'
 import { isClientHeader } from '../http/requests.js'
 import { table } from '../view/components.js'
 import { counted, cut, html, visibleLine, type HtmlValue, type SafeHtml } from '../view/text.js'
-import { renderExcerpt } from './exceptions.js'
 import { requestIn, type FailureProfile } from './failure-profile.js'
 import { bodyText, fieldText } from './render-text.js'
 
@@ -31,23 +30,18 @@ ${rows([[method, url], ...route === null ? [] : [['Route', route.name] as const]
 </section>`
 }
 
-/** What a schema rejected, as a table, or the place at which a body is no JSON. */
-export function rejectedMarkup ({ fields = [], malformed }: RejectedInput): HtmlValue {
-  if (malformed?.excerpt !== undefined) {
-    const { line, excerpt } = malformed
-    return renderExcerpt({ file: 'body.json', line, column: excerpt.column, function: '', own: false, excerpt })
-  }
+/** What a schema rejected, as a table; nothing for a body that is not JSON. */
+export function rejectedMarkup ({ fields = [] }: RejectedInput): HtmlValue {
   const rows = fields.map(({ field, received, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
 <td>${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td>${expected}</td></tr>`)
   return rows.length > 0 && table('Rejected fields', ['Field', 'Received', 'Expected'], rows, 'rejected')
 }
 
-/** What was rejected, in words. */
-export function rejectedTitle (input: RejectedInput): string {
-  return input.malformed === undefined ? `Validation failed: ${input.part}` : rejectionText(input) ?? ''
+export function rejectedTitle ({ part }: RejectedInput): string {
+  return `Validation failed: ${part}`
 }
 
 export function rejectedCard (input: RejectedInput): SafeHtml {
-  return html`<div class="${input.malformed === undefined ? 'hint' : 'where'} card"><h2>${rejectedTitle(input)}</h2>
+  return html`<div class="hint card"><h2>${rejectedTitle(input)}</h2>
 ${rejectedMarkup(input)}</div>`
 }

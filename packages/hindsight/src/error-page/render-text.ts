@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import {
-  firstOwnFrame, functionOf, mainCause, rejectionText, type FlattenedException, type RejectedInput, type StackFrame
+  firstOwnFrame, functionOf, mainCause, type FlattenedException, type RejectedInput, type StackFrame
 } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
 import { numbered } from '../errors/source-file.js'
@@ -86,14 +86,8 @@ function causeParts (failure: FailureProfile): string[] {
   return [`**${escapeMarkdown(root.name)}**${facts.join('')}`, ...(chain.length === 0 ? [] : [chain.join('\n')])]
 }
 
-/** What a schema or the JSON parser rejected. */
-export function rejectedParts (input: RejectedInput): string[] {
-  const { part, fields = [], malformed } = input
-  if (malformed !== undefined) {
-    const { excerpt } = malformed
-    const place = `${rejectionText(input)}.`
-    return excerpt === undefined ? [place] : [place, fence(excerpt.lines.join('\n'), 'text')]
-  }
+/** What a schema rejected. */
+export function rejectedParts ({ part, fields = [] }: RejectedInput): string[] {
   const rows = fields.map(({ field, received, expected }) =>
     `- ${code(`${part}.${field}`)}: ${received === undefined ? 'missing' : `received ${code(received)}`}, ` +
     `expected ${escapeMarkdown(expected)}`)

@@ -61,16 +61,8 @@ export interface RejectedInput {
   part: string
   /** At most twenty. */
   fields?: RejectedField[]
-  /** The first place at which a body is not JSON. */
-  malformed?: MalformedPlace
-}
-
-/** A place in a text; both numbers are 1-based. */
-export interface MalformedPlace {
-  line: number
-  column: number
-  /** The lines around it, masked and truncated; `column` is that within them. */
-  excerpt?: CodeExcerpt & { column: number }
+  /** Why a body is not JSON, in the words of the parser. */
+  malformed?: string
 }
 
 /** The first frame of the application in a chain of exceptions, or else in the members of an AggregateError. */
@@ -140,9 +132,7 @@ export function mainCause (
 
 /** What a schema or the JSON parser rejected, in one line; undefined where that is unknown. */
 export function rejectionText ({ part, fields = [], malformed }: RejectedInput): string | undefined {
-  if (malformed !== undefined) {
-    return `Invalid JSON at line ${malformed.line}, column ${malformed.column} of the ${part}`
-  }
+  if (malformed !== undefined) return `Invalid JSON in the ${part}: ${malformed}`
   const texts = fields.map(({ field, rule, received, expected }) => {
     const place = field === '(all of it)' ? part : `${part}/${field.replaceAll('.', '/')}`
     if (rule === 'required') return `${place}: missing`

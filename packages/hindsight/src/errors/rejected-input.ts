@@ -1,9 +1,8 @@
 import type { FastifyRequest } from 'fastify'
-import { attempt } from '../call.js'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import { MASKED, type Mask } from '../mask/mask.js'
 import { counted, cut, grouped, isObject, safeJson } from '../view/text.js'
-import type { MalformedPlace, RejectedField, RejectedInput } from './exception.js'
+import type { RejectedField, RejectedInput } from './exception.js'
 import { messageOf, read } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
@@ -15,9 +14,8 @@ declare module '../recording/recording.js' {
 
 const MAX_BODY = 64 * 1024
 const MAX_FIELDS = 20
-/** Characters of a name or value, and before and after a place. */
+/** Characters of a name or value. */
 const MAX_VALUE = 200
-const AROUND = 60
 /** A value in a message, which may be cut. */
 const QUOTED = /"[^"]*"?|\[[^\]]*\]?/g
 /** Parts of the request by the names that Fastify gives them in `validationContext`. */
@@ -25,7 +23,7 @@ const PARTS = new Map<string, 'body' | 'query' | 'params' | 'headers'>([
   ['body', 'body'], ['querystring', 'query'], ['query', 'query'], ['params', 'params'], ['headers', 'headers']
 ])
 
-/** Copies the JSON body of a request while it is read, so that the page can show an invalid one. */
+/** Copies the JSON body of a request while it is read, so that the page can say why one is invalid. */
 export function bufferBody (request: FastifyRequest): void {
   const { raw, headers } = request
   if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return
@@ -64,9 +62,8 @@ export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInp
     const hasHook = events?.events().some(({ stage }) => stage === 'preParsing')
     if (hasHook === true || routeTable.of(request)?.hooks.includes('preParsing') === true) return null
     const text = Buffer.concat(receivedBody).toString('utf8')
-    const malformed = malformedJson(text, mask)
-    if (malformed !== null) return { part: 'body', malformed }
-    return forbiddenField(text, mask)
+    const malformed = jsonError(text)
+    return malformed === null ? forbiddenField(text, mask) : { part: 'body', malformed }
   } catch {
     // Any value can be thrown, also a proxy that cannot be read.
     return null
@@ -78,10 +75,9 @@ function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
   const text = (value: unknown): string => cut(mask.text(String(value ?? '')), MAX_VALUE)
   const inner = read(params, 'missingProperty') ?? read(params, 'additionalProperty')
   const keys = read(error, 'path')
-  const path = Array.isArray(keys)
-    ? keys.map((key: unknown) => String(read(key, 'key') ?? key))
-    : String(read(error, 'instancePath') ?? '').split('/').slice(1)
-      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  let path = String(read(error, 'instancePath') ?? '').split('/').slice(1)
+    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  if (Array.isArray(keys)) path = keys.map((key: unknown) => String(read(key, 'key') ?? key))
   if (typeof inner === 'string') path.push(inner)
   const rule = text(read(error, 'keyword') ?? read(error, 'code') ?? read(error, 'type'))
   const value = valueAt(path, root)
@@ -94,22 +90,25 @@ function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
     maskedAt(path, part, mask) === MASKED && !path.join('.').endsWith(part.slice(1, -1)) ? MASKED : part)
   // The length of a secret is not shown.
   const got = received?.includes(MASKED) === true ? null : sizeIn(rule, value)
+  const expected = cut(shown ?? message, MAX_VALUE)
   return {
     field: text(path.join('.')) || '(all of it)',
     ...(received !== undefined && { received }),
     rule,
-    expected: cut(shown ?? message, MAX_VALUE) +
-      (got === null ? '' : `, got ${got}`)
+    expected: got === null ? expected : `${expected}, got ${got}`
   }
 }
 
 /** What a keyword of a schema expects, in words; null for a keyword whose message has it. */
 function wordsFor (rule: string, param: (name: string) => unknown): string | null {
   const limit = param('limit')
-  const things = /Length$/.test(rule) ? 'character' : /Items$/.test(rule) ? 'item' : 'field'
   switch (rule) {
-    case 'minLength': case 'minItems': case 'minProperties': return `at least ${counted(Number(limit), things)}`
-    case 'maxLength': case 'maxItems': case 'maxProperties': return `at most ${counted(Number(limit), things)}`
+    case 'minLength': return `at least ${counted(Number(limit), 'character')}`
+    case 'maxLength': return `at most ${counted(Number(limit), 'character')}`
+    case 'minItems': return `at least ${counted(Number(limit), 'item')}`
+    case 'maxItems': return `at most ${counted(Number(limit), 'item')}`
+    case 'minProperties': return `at least ${counted(Number(limit), 'field')}`
+    case 'maxProperties': return `at most ${counted(Number(limit), 'field')}`
     case 'minimum': return `at least ${String(limit)}`
     case 'maximum': return `at most ${String(limit)}`
     case 'exclusiveMinimum': return `more than ${String(limit)}`
@@ -132,7 +131,8 @@ function sizeIn (rule: string, value: unknown): string | null {
   if (/^m..Length$/.test(rule) && typeof value === 'string') return grouped([...value].length)
   if (/^m..Items$/.test(rule) && Array.isArray(value)) return grouped(value.length)
   if (rule !== 'type' || value === undefined) return null
-  return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
 }
 
 function valueAt (path: readonly string[], root: unknown): unknown {
@@ -144,21 +144,6 @@ function maskedAt (path: readonly string[], value: unknown, mask: Mask): unknown
   const shown = mask.value(path.reduceRight((inner, key) => ({ [key]: inner }), value))
   // The names may be masked, too.
   return path.reduce((inner) => isObject(inner) ? Object.values(inner)[0] : inner, shown)
-}
-
-function malformedJson (text: string, mask: Mask): MalformedPlace | null {
-  const at = errorPosition(text)
-  if (at === null) return null
-  const place = placeAt(text, at)
-  const shown = mask.text(text)
-  const shownAt = errorPosition(shown)
-  // Masking may have replaced the text around the error.
-  if (shownAt === null) return place
-  const { line, column } = placeAt(shown, shownAt)
-  const first = Math.max(0, line - 3)
-  const from = Math.max(0, column - 1 - AROUND)
-  const lines = shown.split('\n').slice(first, line + 2).map((one) => one.slice(from, from + 2 * AROUND))
-  return { ...place, excerpt: { start: Math.max(1, place.line - (line - 1 - first)), lines, column: column - from } }
 }
 
 /** The field for which Fastify refuses valid JSON (`onProtoPoisoning`, `onConstructorPoisoning`); null without one. */
@@ -176,33 +161,12 @@ function forbiddenField (text: string, mask: Mask): RejectedInput | null {
   return fields.length === 0 ? null : { part: 'body', fields }
 }
 
-function placeAt (text: string, at: number): { line: number, column: number } {
-  const lines = text.slice(0, at).split('\n')
-  return { line: lines.length, column: (lines.at(-1) as string).length + 1 }
-}
-
-/** The index of the first character that makes a text invalid JSON; null for valid JSON. */
-function errorPosition (text: string): number | null {
-  if (jsonError(text) === null) return null
-  let [valid, invalid] = [0, text.length + 1]
-  while (invalid - valid > 1) {
-    const middle = (valid + invalid) >> 1
-    if (isPrefix(text.slice(0, middle))) valid = middle
-    else invalid = middle
-  }
-  return valid
-}
-
+/** Why a text is not JSON, in the words of the parser without the text that they quote; null for JSON. */
 function jsonError (text: string): string | null {
-  return attempt(() => {
+  try {
     JSON.parse(text)
     return null
-  }, messageOf)
-}
-
-// The parser reports what is missing at the end of an incomplete text at its length.
-function isPrefix (text: string): boolean {
-  const message = jsonError(text)
-  return message === null || /^(?:Unexpected end|Unterminated string)/.test(message) ||
-    Number(/at position (\d+)/.exec(message)?.[1] ?? -1) >= text.length
+  } catch (error) {
+    return messageOf(error).replace(/, (?:\.{3})?".*" is not valid JSON$/s, '')
+  }
 }

@@ -227,7 +227,7 @@ inBothProducts('the error of a log line has all of its fields before its stack',
   }
 })
 
-inBothProducts('a body that a hook has decoded has no place in the bytes that were received', async (t, build) => {
+inBothProducts('the bytes that were received do not explain a body that a hook has decoded', async (t, build) => {
   const decode = async (_request: unknown, _reply: unknown, payload: AsyncIterable<Buffer>) => {
     const received = await buffer(payload)
     const decoded = Readable.from([Buffer.from(String(received), 'base64')])
@@ -241,11 +241,12 @@ inBothProducts('a body that a hook has decoded has no place in the bytes that we
       inner.post('/hook', async () => 1)
     })
   })
-  for (const [url, expected] of [['/route', []], ['/hook', []], ['/plain', ['Invalid JSON at line 1, column 1 of the body']]] as const) {
+  for (const [url, expected] of [
+    ['/route', /Body is not valid JSON/], ['/hook', /Body is not valid JSON/], ['/plain', "Invalid JSON in the body: Unexpected token 'e'"]
+  ] as const) {
     const payload = Buffer.from('{"a": 1, b}').toString('base64')
     const document = await page(app, { method: 'POST', url, payload, headers: { 'content-type': 'application/json' } })
-    t.match(texts(document, 'h1'), [expected[0] ?? /Body is not valid JSON/])
-    t.same(texts(document, '.where h2').filter((title) => title.startsWith('Invalid JSON')), expected, url)
+    t.match(texts(document, 'h1'), [expected], url)
   }
 })
 
@@ -403,29 +404,20 @@ inBothProducts('the page, the profile, its overview and Markdown have what a sch
   }
 })
 
-inBothProducts('the card shows the position at which a body is not JSON', async (t, build, product) => {
+inBothProducts('the page says why a body is not JSON in the words of the parser, without the text that they quote', async (t, build, product) => {
   const app = await build((app) => app.post('/orders', async () => 'x'))
   const document = await page(app, { method: 'POST', url: '/orders', payload: '{"a": <b>}', headers: { 'content-type': 'application/json' } })
-  t.match(texts(document, '.where h2')[0], 'Invalid JSON at line 1, column 7 of the body')
-  t.match(texts(document, '.where .source')[0], '{"a": <b>}')
+  t.same(texts(document, 'h1'), ["Invalid JSON in the body: Unexpected token '<'"])
   t.match(texts(document, '.what'), [/^The body is not valid JSON; the handler of POST \/orders \(.*\) did not run\.$/])
   t.match((await app.inject({ method: 'POST', url: '/orders', payload: { a: 1 } })).body, 'x', 'valid bodies arrive')
   if (product === 'package') return
-  const place = async (payload: string, type = 'application/json') =>
-    (await report(app, { method: 'POST', url: '/orders', payload, headers: { 'content-type': type } })).input?.malformed
-  t.match(
-    await place('{\n  "a": 1,\n  "b": tru,\n}'), { line: 3, column: 11, excerpt: { start: 1, lines: ['{', '  "a": 1,', '  "b": tru,', '}'], column: 11 } }
-  )
-  t.match(await place('{"a": 1,}'), { line: 1, column: 9 })
-  t.match(await place('{"a": "x'), { line: 1, column: 9 }, 'the end')
-  t.match(await place("{'a': 1}"), { line: 1, column: 2 })
-  const secret = 'hunter' + 2
-  t.match(await place(`{"password": "${secret}", x}`), { line: 1, column: 25, excerpt: { lines: ['{"password": "******", x}'] } })
-  const long = await place(`{"a": "${'y'.repeat(3_000)}", }`)
-  t.match(long, { column: 3_011, excerpt: { column: 61, lines: { length: 1 } } })
-  t.ok((long?.excerpt?.lines[0]?.length ?? 0) <= 120)
-  t.equal(await place(`{"a": "${'y'.repeat(70_000)}", }`), undefined, 'larger bodies are not kept')
-  t.equal(await place('{"__proto__": 1}'), undefined, 'JSON that is refused for another reason')
+  const why = async (payload: string) =>
+    (await report(app, { method: 'POST', url: '/orders', payload, headers: { 'content-type': 'application/json' } })).input?.malformed
+  t.match(await why('{"a": "x'), /^Unterminated string in JSON at position 8/)
+  t.equal(await why(`{"password": hunter${22}}`), "Unexpected token 'h'")
+  t.equal(await why('{"a":'), 'Unexpected end of JSON input')
+  t.equal(await why(`{"a": "${'y'.repeat(70_000)}", }`), undefined, 'larger bodies are not kept')
+  t.equal(await why('{"__proto__": 1}'), undefined, 'JSON that is refused for another reason')
 })
 
 inBothProducts('404 and 405 show the HTTP error and the routes with their places, and no source', async (t, build, product) => {

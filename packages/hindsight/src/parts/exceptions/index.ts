@@ -35,7 +35,7 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     const source = mainSource(profile)
     const rejected = rejectedIn(profile)
     const tiles: OverviewTile[] = []
-    if (rejected !== undefined) {
+    if (rejected?.fields !== undefined) {
       tiles.push({ order: 9, title: 'Rejected', column: 'main', value: rejectedMarkup(rejected) })
     }
     // The sentence above has the error. A route is longer than what fails in it.
@@ -148,7 +148,7 @@ function nameAndMessage ({ name, message }: Pick<FlattenedException, 'name' | 'm
 function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): HtmlValue {
   const rejected = chain.at(-1)?.rejected
   return [
-    rejected !== undefined && section(rejectedTitle(rejected), rejectedMarkup(rejected)),
+    rejected?.fields !== undefined && section(rejectedTitle(rejected), rejectedMarkup(rejected)),
     renderChain(chain, { editor, shown: new Set() }, level),
     section('Stack traces', renderTraces(chain))
   ]

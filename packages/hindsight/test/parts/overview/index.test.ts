@@ -94,9 +94,9 @@ t.test('what is near a request without a route, and what is wrong with a body, i
     .filter((text) => /^(?:Similar|Rejected)/.test(text))
   t.same(sectionsOf({ status: 404, route: null, collectors: { router } }), ['Similar routesRouteMismatchGET /orderssegment 1 differs'])
   t.same(sectionsOf({ status: 404, route: whole.route, collectors: { router } }), [])
-  const malformed = { line: 2, column: 3, excerpt: { start: 1, lines: ['{', '  x'], column: 3 } }
-  const exceptions = [{ name: 'E', message: 'm', frames: [], stack: '', rejected: { part: 'body', malformed } }]
-  t.same(sectionsOf({ status: 400, exceptions }), ['Rejected1{ → 2 x'])
+  const fields = [{ field: 'a', received: '1', rule: 'type', expected: 'a string' }]
+  const exceptions = [{ name: 'E', message: 'm', frames: [], stack: '', rejected: { part: 'body', fields } }]
+  t.same(sectionsOf({ status: 400, exceptions }), ['RejectedFieldReceivedExpecteda1a string'])
 })
 
 t.test('a bar has the colors of the timeline, and more than one share', async t => {
