@@ -73,6 +73,9 @@ async function submit (dom: JSDOM, text: string): Promise<JSDOM | null> {
   return new JSDOM(await response.text(), { url: response.url })
 }
 
+/** A busy machine blocks a request: its line has a mark then, and another line follows. */
+const BLOCKED = '(?:\\n +Timeline: blocked for [^\\n]*)?'
+
 /** Matches the output that the page shows: with any tokens, times, durations and spaces, and with any lines for `…`. */
 function patternOf (shown: string): RegExp {
   const lines = shown.trimEnd().split('\n').map((line) => {
@@ -80,7 +83,7 @@ function patternOf (shown: string): RegExp {
     const parts = line.split(/(\d\d-\d\d \d\d:\d\d:\d\d|[\d.]+ (?:ms|µs|s)\b|\b[0-9a-f]{6}\b| +)/)
     return parts.map((part, i) => {
       if (i % 2 === 0) return part.replaceAll(/[.*+?^${}()|[\]\\/]/g, '\\$&')
-      if (/^ +$/.test(part)) return ' +'
+      if (/^ +$/.test(part)) return i === 1 && parts[0] === '' ? '[▲ ] *' : ' +'
       if (/ (?:ms|µs|s)$/.test(part)) return '[\\d.,]+ (?:ms|µs|s)'
       if (part.includes(':')) return '\\d\\d-\\d\\d \\d\\d:\\d\\d:\\d\\d'
       return tokens.get(part) ?? `(?<t${part}>[0-9a-f]{6})`
@@ -88,7 +91,7 @@ function patternOf (shown: string): RegExp {
   })
   const once = new Set<string>()
   return new RegExp(
-    lines.join('\\n').replaceAll(/\(\?<(\w+)>\[0-9a-f\]\{6\}\)/g, (group, name: string) => once.has(name) ? `\\k<${name}>` : (once.add(name), group))
+    lines.join(`${BLOCKED}\\n`).replaceAll(/\(\?<(\w+)>\[0-9a-f\]\{6\}\)/g, (group, name: string) => once.has(name) ? `\\k<${name}>` : (once.add(name), group))
   )
 }
 
