@@ -242,8 +242,8 @@ for (const product of [...MODES, 'preload'] as const) {
       const token = await site.hindsight.profiler.formToken()
       t.ok(site.ours.length > 20, 'they are enumerated')
       const form = { form_token: token, pinned: '1', confirm: '1' }
-      // Who is new to a route, its method and a form is asked in turns; all of them where nothing is set.
-      const isWhole = Object.keys(way).length === 0
+      // Who is new to a route, its method and a form is asked in turns; all of them where nothing is set. The preload has the pages of the package.
+      const isWhole = Object.keys(way).length === 0 && (isLong || product !== 'preload')
       let turn = 0
       for (const { method, path } of site.ours) {
         for (const [stranger, how] of isWhole ? STRANGERS : inTurn(STRANGERS, turn, 3)) {
