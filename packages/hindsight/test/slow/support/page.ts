@@ -52,10 +52,15 @@ export async function overflow (page: Page): Promise<number> {
   return await page.evaluate('Math.max(0, document.documentElement.scrollWidth - innerWidth)')
 }
 
-/** Lists the layout shifts that no input has caused, with the text of what has moved. */
+/**
+ * Lists the layout shifts that no input has caused, with the text of what has moved. A busy machine shows a page before
+ * all of it has arrived, and moves what is beside that.
+ */
 export const OBSERVE_SHIFTS = `window.shifts = []
 new PerformanceObserver((list) => {
-  for (const { hadRecentInput, value, sources } of list.getEntries()) {
+  const { domInteractive } = performance.getEntriesByType('navigation')[0]
+  for (const { hadRecentInput, value, sources, startTime } of list.getEntries()) {
+    if (domInteractive === 0 || startTime < domInteractive) continue
     const moved = sources.map(({ node, previousRect, currentRect }) => [node?.textContent.slice(0, 80), previousRect, currentRect])
     if (!hadRecentInput) window.shifts.push(JSON.stringify([value, moved]))
   }
