@@ -64,7 +64,7 @@ export async function converse (port: number, client: Client, tries = 3): Promis
   let received = ''
   let isLost = false
   socket.setEncoding('latin1').on('data', (text: string) => { received += text })
-  socket.on('error', ({ syscall }: NodeJS.ErrnoException) => { isLost = syscall === 'write' && received === '' })
+  socket.on('error', ({ syscall, code }: NodeJS.ErrnoException) => { isLost = (syscall === 'write' || code === 'ECONNRESET') && received === '' })
   socket.write(bytes, 'latin1')
   const send = (): void => { if (socket.writable && socket.writableLength < 1e6) socket.write(then as string, 'latin1') }
   const timer = then === undefined ? undefined : setInterval(() => setImmediate(send), every)

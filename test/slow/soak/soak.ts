@@ -10,6 +10,8 @@ import type { SoakFigures } from './server.js'
 export interface SoakOptions {
   /** Milliseconds in all. */
   duration: number
+  /** A busy machine continues until it has sent so many requests. */
+  minRequests?: number
   /** Milliseconds from one look at the process to the next. */
   interval: number
   /** Requests a second. */
@@ -59,7 +61,7 @@ const CALLS: readonly Call[] = [
 ]
 
 /** Keeps a service in a process of its own busy, and looks at it now and then. */
-export async function soak ({ duration, interval, rate, maxProfiles, progress = () => {} }: SoakOptions): Promise<Sample[]> {
+export async function soak ({ duration, minRequests = 0, interval, rate, maxProfiles, progress = () => {} }: SoakOptions): Promise<Sample[]> {
   const folder = mkdtempSync(join(tmpdir(), 'hindsight-soak-'))
   const service = fork(
     join(import.meta.dirname, 'server.ts'), [folder, String(maxProfiles)],
@@ -82,8 +84,8 @@ export async function soak ({ duration, interval, rate, maxProfiles, progress = 
     const [{ port }] = await once(service, 'message', { signal: ended.signal }) as [{ port: number }]
     const since = performance.now()
     const elapsed = (): number => performance.now() - since
-    for (let next = interval; elapsed() < duration; next += interval) {
-      while (elapsed() < Math.min(next, duration)) {
+    for (let next = interval; elapsed() < duration || counts.requests < minRequests; next += interval) {
+      do {
         ended.signal.throwIfAborted()
         const calls = Math.max(1, Math.round(rate / 20))
         await Promise.all([sleep(50), ...Array.from({ length: calls }, async () => {
@@ -92,7 +94,7 @@ export async function soak ({ duration, interval, rate, maxProfiles, progress = 
           if (token === null) counts.unexpected++
           else if (token !== '') tokens.push(token)
         })])
-      }
+      } while (elapsed() < Math.min(next, duration))
       const figures = await ask<SoakFigures>('')
       // Failures and successes have bounds of their own: the newest few are there whichever they are.
       for (const token of tokens.splice(0).slice(-Math.ceil(maxProfiles / 20))) {
