@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
 
 const ROOT = join(import.meta.dirname, '../../../..')
-const TIMEOUT = 30_000
+const TIMEOUT = 120_000
 /** A secret that production starts with. */
 export const SECRET = 'a secret of the tests, thirty-two characters and more'
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
