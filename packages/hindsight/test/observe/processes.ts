@@ -11,7 +11,7 @@ const PRELOAD = `--import=${join(ROOT, 'packages/hindsight/src/register.ts')}`
 /** Bytes. */
 const MAX_OUTPUT = 512 * 1024 * 1024
 /** Milliseconds. */
-const TIMEOUT = 280_000
+const TIMEOUT = 600_000
 
 /** How a process is started. */
 export interface Start {

@@ -95,7 +95,7 @@ const PLUGINS: TestRequest[] = [
   { name: 'a socket at a route of HTTP', via: 'websocket', url: '/json' },
   { name: 'a socket at an unknown URL', via: 'websocket', url: '/nowhere', either: true },
   { name: 'a socket that throws before the upgrade', via: 'websocket', url: '/socket/throws', either: true },
-  { name: 'an injected socket', via: 'injected websocket', url: '/socket' },
+  { name: 'an injected socket', via: 'injected websocket', url: '/socket?injected' },
   { name: 'a route of sockets without an upgrade', url: '/socket' },
   page('/static/missing.html')
 ]

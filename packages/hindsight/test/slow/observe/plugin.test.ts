@@ -1,4 +1,4 @@
-import { bare, compare, variants } from '../../observe/compare.js'
+import { bare, compare, productionVariants, variants } from '../../observe/compare.js'
 import type { Observations } from '../../observe/observe.js'
 import { observations } from '../../observe/processes.js'
 
@@ -9,5 +9,5 @@ const awaiting = async (): Promise<Observations> => ({ ...await bare, ...await o
 
 compare([
   ['the plugin', 'debug surface', awaiting, async () => await observations('debug', variants)],
-  ['the plugin in production', 'nothing', awaiting, async () => await observations('production', variants, { environment: 'production' })]
+  ['the plugin in production', 'nothing', awaiting, async () => await observations('production', productionVariants, { environment: 'production' })]
 ])
