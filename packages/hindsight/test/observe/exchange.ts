@@ -30,7 +30,10 @@ export interface Exchange {
 
 export type Line = Record<string, unknown>
 
-const TIMEOUT = 10_000
+/** Milliseconds for an answer: a busy machine takes long to load what the first request waits for. */
+const TIMEOUT = 60_000
+/** Milliseconds without data after which a raw connection is abandoned. */
+const IDLE_TIMEOUT = 10_000
 /** A request is complete after this many turns of the event loop, or milliseconds, in which nothing is recorded. */
 const QUIET_TURNS = 4
 
@@ -135,7 +138,7 @@ async function sendRequest (port: number, { method, url, headers, payload }: Sen
 /** Reads until the server closes the connection. */
 async function sendBytes (port: number, bytes: string): Promise<Answer> {
   const socket = connect(port, '127.0.0.1')
-  socket.setTimeout(TIMEOUT, () => { socket.destroy() })
+  socket.setTimeout(IDLE_TIMEOUT, () => { socket.destroy() })
   socket.on('error', () => {})
   const chunks: Buffer[] = []
   socket.on('data', (chunk) => { chunks.push(chunk) })
