@@ -11,8 +11,8 @@ interface Reached {
 
 /** The files whose functions may run in one request of debug mode. */
 const BOUNDS = {
-  package: [['/nowhere', 404, 68], ['/fails', 500, 67], ['/_profiler/<token>', 200, 48]],
-  service: [['/nowhere', 404, 95], ['/fails', 500, 97]]
+  package: [['/nowhere', 404, 75], ['/fails', 500, 75], ['/_profiler/<token>', 200, 50]],
+  service: [['/nowhere', 404, 103], ['/fails', 500, 105]]
 } as const
 
 for (const product of ['package', 'service'] as const) {
