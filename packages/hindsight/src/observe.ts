@@ -9,8 +9,7 @@ import { OWN_SEGMENTS } from './http/requests.js'
 import { LastHook, internalHook } from './lifecycle/hooks.js'
 import { contextOf, requestContext, type RequestContext } from './lifecycle/state.js'
 import type { HindsightOptions } from './options.js'
-import { checkBudgets } from './parts/queries/budget.js'
-import { compareMessages } from './parts/wire/collector.js'
+import { addRequestHooks, addRouteHooks } from './parts/hooks.js'
 import { recordHooks } from './recording/application-hooks.js'
 import { timeHandlers } from './recording/handler-time.js'
 import { openRouteTable } from './routing/route-table.js'
@@ -24,7 +23,7 @@ type Sent = (error: null, payload: unknown) => void
 /** Records the routes of an application, and in debug mode checks their budgets of queries. */
 export function observeRoutes (app: FastifyInstance, { options }: ResolvedOptions): void {
   Object.assign(app.hindsight, { routeTable: openRouteTable(app, options.debug) })
-  if (options.debug) checkBudgets(app, options.queryBudget)
+  if (options.debug) addRouteHooks(app, options)
 }
 
 /**
@@ -115,7 +114,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     const notFound = (_request: FastifyRequest, reply: FastifyReply): void => { reply.callNotFound() }
     for (const path of OWN_PATHS) app.all(path, { config: { profile: false } as object }, notFound)
   }
-  const others = debug && setting === 'always' ? compareMessages(app) : {}
+  const others = debug && setting === 'always' ? addRequestHooks(app) : {}
   response.addTo(app)
   if (debug) {
     app.addHook('preClose', async function closePages () {

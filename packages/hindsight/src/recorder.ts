@@ -10,7 +10,7 @@ import { internalHook, type LastHook } from './lifecycle/hooks.js'
 import { stateOf, type Lifecycle } from './lifecycle/state.js'
 import type { HindsightOptions } from './options.js'
 import type { Part } from './parts/part.js'
-import { compareMessages } from './parts/wire/collector.js'
+import { addRequestHooks } from './parts/hooks.js'
 import { createTables as createPgTables, openPool as openPgPool } from './postgres.js'
 import { recordHooks } from './recording/application-hooks.js'
 import { timeHandlers } from './recording/handler-time.js'
@@ -41,7 +41,7 @@ export async function openRecorder (
   let handler: LastHook | null = null
   if (recording === 'always') {
     handler = timeHandlers(app)
-    recordHooks(app, { preHandler: handler, ...debug && compareMessages(app) })
+    recordHooks(app, { preHandler: handler, ...debug && addRequestHooks(app) })
   }
   app.addHook('onRequest', internalHook(function beginRequest (request, reply, done) {
     stateOf(request).scope = request.server

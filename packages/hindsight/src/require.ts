@@ -17,6 +17,16 @@ export const extension = found ?? '.cjs'
 /** Loads a package that is optional or native, which no bundler can include. */
 export const require = requireFrom(modulePlace)
 
+/** The version of this package. */
+export function packageVersion (): string {
+  try {
+    return (require('fastify-hindsight/package.json') as { version: string }).version
+  } catch {
+    // A bundler may have moved this module out of its package.
+    return 'unknown'
+  }
+}
+
 /** Reads a file beside a module (`base` is its `import.meta.url`). The build replaces calls by the text. */
 export function readText (base: string, name: string): string {
   return readFileSync(new URL(name, base), 'utf8')

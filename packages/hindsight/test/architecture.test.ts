@@ -43,13 +43,14 @@ const PART_OF: Readonly<Record<string, string>> = {
 /** The interface of stores, and its engines. */
 const ENGINES = /^store\/(?:criteria|memory|open|postgres|sql|sqlite|storage)\b/
 const FOR_ENGINES = ['call.ts', 'store/profile.ts', 'store/summary.ts', 'postgres.ts', 'require.ts']
-/** Files that treat all parts alike. The toolbar of a response that is not sent yet reads its route. */
-const READERS = /^reading\/(?:pages\/(?!toolbar\/insert)|compare\/|profile-markdown)/
+/** What names a part: the entries export what it has for applications, and routes and a command serve one of its abilities. */
+const NAMES_PARTS = /^(?:parts\/|(?:index|recorder)\.ts$|routes\/_profiler\/(?:index|list|profile|replay)\.ts$|cli\/commands\/profiles\.ts$)/
 
 const BOUNDARIES: Readonly<Record<string, (one: Import) => boolean>> = {
   'storage imports only the profile, its summary and the connections to PostgreSQL': ({ from, to }) =>
     ENGINES.test(from) && to.endsWith('.ts') && !ENGINES.test(to) && !FOR_ENGINES.includes(to),
-  'pages, comparison and Markdown read the list of parts, and name none of them': ({ from, to }) => READERS.test(from) && /^parts\/[\w-]+\//.test(to),
+  'recorder, store, pages, comparison and Markdown read the list of parts, and name none of them': ({ from, to }) =>
+    !NAMES_PARTS.test(from) && /^parts\/[\w-]+\//.test(to),
   'the error page imports neither the recorder nor the store: it renders a profile': ({ from, to }) =>
     /^error(?:s|-page)\//.test(from) && /^(?:store|recording)\//.test(to) && to !== 'store/profile.ts',
   'the package imports nothing of the service, of tests or of itself by its name': ({ to }) => /^(?:\.\.\/|fastify-hindsight)/.test(to)

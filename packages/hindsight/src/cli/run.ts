@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { ownVersion } from '../parts/config/index.js'
+import { packageVersion } from '../require.js'
 import {
   checkStorageSetting, DEFAULT_DATA_DIR, NO_SQLITE, openStorage, PRODUCTION_DATA_DIR, STORE_FILE
 } from '../store/open.js'
@@ -49,7 +49,7 @@ export async function execute ([name = 'help', ...rest]: readonly string[], out:
   // A promise: a server of the Model Context Protocol may run several tools at once.
   let opening: Promise<ProfileStorage> | undefined
   try {
-    const text = HELP.includes(name) ? help() : VERSION.includes(name) ? [ownVersion()] : undefined
+    const text = HELP.includes(name) ? help() : VERSION.includes(name) ? [packageVersion()] : undefined
     if (text !== undefined) {
       await terminal.lines(text)
       return 0

@@ -146,10 +146,22 @@ export function plainCopy (
 
 /** What parts of Hindsight have recorded, by their names, by default all: masked plain data. */
 export function recordedData (request: FastifyRequest, names?: string[]): Record<string, unknown> {
+  return redacted(request, allCollected(recordingOf(request), names))
+}
+
+/** The route of a request, masked; null where none matched. */
+export function matchedRoute (request: FastifyRequest): ProfiledRoute | null {
+  return redacted(request, routeOf(recordingOf(request)))
+}
+
+/** Data of parts, whose masks do not hide the path parameters of this request. */
+function redacted<T> (request: FastifyRequest, data: T): T {
   const mask = maskOf(request)
-  const data = allCollected(recordingOf(request), names)
-  // The masks of collectors do not hide the path parameters of this request.
-  return mask === servicesOf(request).mask ? data : plainCopy(data, mask.redact) as typeof data
+  return mask === servicesOf(request).mask ? data : plainCopy(data, mask.redact) as T
+}
+
+function routeOf ({ matchedRoute }: Recording): ProfiledRoute | null {
+  return attempt(() => matchedRoute?.()) ?? null
 }
 
 /** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */
@@ -179,6 +191,5 @@ export function unfinishedProfile (
 
 /** The route of a request that has no profile yet; null where none matched. */
 function routeIn (state: RequestState): ProfiledRoute | null {
-  const { matched } = (collectedBy(state.recording, 'router') ?? {}) as { matched?: ProfiledRoute }
-  return matched ?? (state.route === null ? null : { ...state.route, methods: [] })
+  return routeOf(state.recording) ?? (state.route === null ? null : { ...state.route, methods: [] })
 }

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../lifecycle/state.js'
 import type { Hint } from '../errors/hints.js'
-import type { RefusedResponse, Slot } from '../recording/recording.js'
+import type { Mask } from '../mask/mask.js'
+import type { Recording, RefusedResponse, Slot } from '../recording/recording.js'
 import type { Ending } from '../recording/sending.js'
 import type { EditorLink } from '../view/editor.js'
 import type { Data, HtmlValue } from '../view/text.js'
@@ -197,6 +198,18 @@ export interface Criterion<T = any> {
   column?: string | null
 }
 
+/** A request whose profile is built. */
+export interface BuiltRequest {
+  request: FastifyRequest
+  reply: FastifyReply
+  recording: Recording
+  mask: Mask
+  /** 0: the response has not ended. */
+  status: number
+  /** The data of parts by their names. */
+  collectors: Readonly<Record<string, unknown>>
+}
+
 /**
  * One concern of a profile: what is recorded, and how it is shown. Each ability but the name is optional. `T` is the
  * type of its data, which functions receive as masked JSON data, with the profile. A function that throws affects no
@@ -226,8 +239,14 @@ export interface Part<T = any, K = any> extends Slot<K> {
   collect?: (request: FastifyRequest, reply: FastifyReply) => T
   /** The data with those of the time after the response; default: only the latter. */
   complete?: (data: T, late: T) => T
+  /** Called at the start; returns what makes the data that all profiles of the application have. */
+  ofApplication?: (app: FastifyInstance, options: object) => () => T
+  /** The data that are known when the profile is built; undefined: none. */
+  build?: (built: BuiltRequest) => unknown
   /** Called once, when the profile of a request was made. */
   made?: (data: T, profile: Profile, services: Services) => void
+  /** The data with what the query of a page asks for, besides what is stored; undefined: nothing. */
+  expand?: (data: T, query: PanelView['query'], services: Services) => Promise<T | undefined>
   panel?: InternalPanel<T>
   /** What is wrong, as lists of profiles show it; default: how many errors and warnings its panel has. */
   issue?: (data: T, profile: Profile) => string | undefined

@@ -12,12 +12,10 @@ import type { Headers } from '../lifecycle/events.js'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
-import { blockedBy } from '../parts/blocked/index.js'
-import { recordedData } from '../parts/collect.js'
-import { unrecordedChanges } from '../parts/events/index.js'
+import { matchedRoute, recordedData } from '../parts/collect.js'
 import { grouped } from '../view/text.js'
 import { fittingLogs } from '../store/summary.js'
-import { newToken, PROFILE_VERSION, type Profile, type ProfiledRoute } from '../store/profile.js'
+import { newToken, PROFILE_VERSION, type Profile } from '../store/profile.js'
 import type {} from '../store/profiler.js'
 import type { Recording } from './recording.js'
 import { isConnectionError, isHeadersSent, type Sending } from './sending.js'
@@ -27,16 +25,16 @@ export interface BuildOptions {
   maxBytes: number
   /** Data of further collectors, not masked yet. */
   collected?: Readonly<Record<string, unknown>>
-  /** The summary of the configuration. */
-  config: unknown
+  /** The data of parts that all profiles of the application have. */
+  ofApplication: Readonly<Record<string, unknown>>
 }
 
 /** Makes the profile of a request after its response, or until now with the status 0: plain data, masked. */
 export function buildProfile (request: FastifyRequest, reply: FastifyReply, options: BuildOptions): Profile {
-  const { maxBytes, collected = {}, config } = options
+  const { maxBytes, collected = {}, ofApplication } = options
   const recording = recordingOf(request)
   const { followOf, parent = followOf ?? undefined, replayOf, sending, timing, token = '' } = recording
-  const { debug, originOf } = servicesOf(request)
+  const { originOf, parts } = servicesOf(request)
   const sentHeaders = sending.headers
   const mask = maskOf(request, sentHeaders.location)
   const origin = originOf(request)
@@ -50,13 +48,9 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const events = recording.events?.events(mask.header) ?? []
   const status = isOver ? sending.status(recording.failure !== null) : 0
   const { exceptions, otherErrors } = errorsAtEnd(request)
-  const shown = recordedData(request)
-  const blocked = debug && isOver ? blockedBy(request, reply, status, shown) : []
-  const { router, ...others } = shown
-  const { matched: route = null } = (router ?? {}) as { matched?: ProfiledRoute }
-  // An object whose properties were deleted takes twice as long to serialize, with all that contains it.
-  const collectors: Record<string, unknown> = route === null ? shown : others
-  Object.assign(collectors, { config }, mask.value(collected))
+  const collectors: Record<string, unknown> = recordedData(request)
+  Object.assign(collectors, ofApplication, mask.value(collected))
+  const route = matchedRoute(request)
   const hasFailed = recording.failure !== null || recording.routeError !== null
   if (hasFailed && status >= 400) {
     const { summary, handler } = failureSummary(request, exceptions)
@@ -66,8 +60,10 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   const { exceptions: failure = null } = collectors as { exceptions?: { summary: string } }
   if (cut !== null && failure !== null) failure.summary += ` ${cut}`
   else if (cut !== null && !hasFailed) collectors.exceptions = { summary: cut }
-  if (recording.events !== null) collectors.headers = unrecordedChanges(recording.events, mask)
-  if (blocked.length > 0) collectors.blocked = blocked
+  for (const { name, build } of parts) {
+    const data = build?.({ request, reply, recording, mask, status, collectors })
+    if (data !== undefined) collectors[name] = data
+  }
   if (otherErrors.length > 0) collectors.otherErrors = otherErrors
   return {
     version: PROFILE_VERSION,

@@ -11,7 +11,6 @@ import { isRedirect } from '../http/responses.js'
 import { contextOf, recordingOf, requestContext, routeConfigOf, servicesOf } from '../lifecycle/state.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
-import { openConfiguration } from '../parts/config/index.js'
 import { dataOf } from '../parts/read.js'
 import { doOwnWork } from '../lifecycle/event-loop.js'
 import { newToken, type Profile } from '../store/profile.js'
@@ -52,8 +51,9 @@ export function openProfiles (
   const { base, closing, lifecycle, parts, originOf, profiler, warn } = app.hindsight
   const { collectors = [] } = settings
   const { isKeptOnSuccess, isKeptByOutcome } = collectPolicy(settings)
-  const makeConfig = openConfiguration(app, options)
-  let config: object | undefined
+  const makers = parts.flatMap(({ name, ofApplication }) =>
+    ofApplication === undefined ? [] : [[name, ofApplication(app, options)] as const])
+  let ofApplication: Record<string, unknown> | undefined
   /** The tokens of the latest redirects by client and target: the requests that follow are their children. */
   const redirects = new LruMap<string>(MAX_REDIRECTS, REDIRECT_LIFETIME)
 
@@ -74,8 +74,8 @@ export function openProfiles (
   }
 
   function build (request: FastifyRequest, reply: FastifyReply, collected: Record<string, unknown>): Profile {
-    config ??= makeConfig()
-    return buildProfile(request, reply, { maxBytes: profiler.maxProfileBytes, collected, config })
+    ofApplication ??= Object.fromEntries(makers.map(([name, make]) => [name, make() as unknown]))
+    return buildProfile(request, reply, { maxBytes: profiler.maxProfileBytes, collected, ofApplication })
   }
 
   /** Queues the profile of a request, or again after a late error. */

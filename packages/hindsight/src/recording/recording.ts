@@ -61,6 +61,19 @@ export interface Slot<T> {
   data?: (kept: T, recording: Recording) => unknown
 }
 
+/** The route that matched, as the profile has it. */
+export interface ProfiledRoute {
+  name: string
+  /** The pattern as declared, prefixes included. */
+  pattern: string
+  params: Record<string, unknown>
+  methods: string[]
+  /** The method of a class that a framework calls as the handler, such as `CatsController.findOne`. */
+  controller?: string
+  /** Where the route was declared, `file:line`, where known. */
+  handler?: string
+}
+
 /** A part of a request that has a schema, as it was before validation. */
 export interface UnvalidatedInput { value: unknown, schema: unknown, name: string }
 
@@ -102,6 +115,8 @@ export class Recording {
   work?: WorkLog
   /** The parts of the request that have a schema. */
   unvalidated?: Partial<Record<'body' | 'query' | 'params' | 'headers', UnvalidatedInput>>
+  /** Makes the route of the profile, or null; absent before the route is known. */
+  matchedRoute?: () => ProfiledRoute | null
   /** Makes a function that finds what parts have recorded of the operations of spans. */
   spanOwner?: () => SpanOwner
   readonly #kept = new Map<string, { part: Slot<any>, value: unknown }>()

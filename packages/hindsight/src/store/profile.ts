@@ -4,24 +4,14 @@ import { attempt } from '../call.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
+import type { ProfiledRoute } from '../recording/recording.js'
+
+export type { ProfiledRoute }
 
 export const PROFILE_VERSION = 1
 
 /** The form of a profile's token: six lower-case hexadecimal digits. */
 export const TOKEN_PATTERN = /^[0-9a-f]{6}$/
-
-/** The route that matched. */
-export interface ProfiledRoute {
-  name: string
-  /** The pattern as declared, prefixes included. */
-  pattern: string
-  params: Record<string, unknown>
-  methods: string[]
-  /** The method of a class that a framework calls as the handler, such as `CatsController.findOne`. */
-  controller?: string
-  /** Where the route was declared, `file:line`, where known. */
-  handler?: string
-}
 
 /** The recorded data of one request: plain, versioned, bounded, masked. */
 export interface Profile {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { ownVersion } from '../../parts/config/index.js'
+import { packageVersion } from '../../require.js'
 import { visibleLine } from '../../view/text.js'
 import { hintFor, type Command } from '../command.js'
 import { URL_OPTION } from './compare.js'
@@ -30,7 +30,7 @@ export const mcp: Command = {
         throw new Error('mcp needs a package: npm install --save-dev @modelcontextprotocol/server', { cause })
       })
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio')
-    const info = { name: 'hindsight', version: ownVersion() }
+    const info = { name: 'hindsight', version: packageVersion() }
     const tools = TOOLS.filter(({ option }) => option === undefined || flags[option] === true)
     const sheet = async (args: object, signal: AbortSignal): Promise<string> => {
       const { run } = TOOLS.find(({ name }) => name === 'read_profile') as typeof TOOLS[number]

@@ -12,6 +12,11 @@ import { listHint, listOf } from '../read.js'
 /** Why the request was refused, and which parts of the response its browser rejects. */
 export const blocked: Part = {
   name: 'blocked',
+  build ({ request, reply, status, collectors }) {
+    if (status === 0 || !servicesOf(request).debug) return undefined
+    const reasons = blockedBy(request, reply, status, collectors)
+    return reasons.length === 0 ? undefined : reasons
+  },
   notice: (_, profile) => ({
     title: profile.status >= 400 ? 'Why was it refused?' : 'What does the browser block?',
     sentences: sentencesOf(profile)

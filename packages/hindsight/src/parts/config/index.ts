@@ -4,12 +4,13 @@ import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import { attempt, cached } from '../../call.js'
-import { require } from '../../require.js'
+import { packageVersion } from '../../require.js'
 import { fieldsPart, type Data } from '../read.js'
 import type { Values } from '../section.js'
 
 /** Versions, and a hash of the options. */
 export const config = fieldsPart('config', 'Environment', 'environment', 'Versions', {
+  ofApplication: openConfiguration,
   differences: [{ order: 90, values: environmentOf }],
   search: {
     revision: {
@@ -50,12 +51,12 @@ const MAX_DEPENDENCIES = 50
 const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
 
 /** Returns the function that makes the summary for the profiles of an application, which its `id` identifies. */
-export function openConfiguration (app: FastifyInstance, options: object): () => object {
+function openConfiguration (app: FastifyInstance, options: object): () => Data {
   const { mask, debug, lifecycle } = app.hindsight
   const folder = process.cwd()
   // Later the folder may have another one than the code that was loaded.
   const revision = debug ? revisionOf(folder) : undefined
-  const hindsight = ownVersion()
+  const hindsight = packageVersion()
   return () => {
     const { node } = process.versions
     const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '' }
@@ -71,12 +72,6 @@ export function openConfiguration (app: FastifyInstance, options: object): () =>
 
 // What the process has loaded stays the same. To read the manifests takes a millisecond, for each test of a suite.
 const loadedDependencies = cached((folder: string) => dependenciesOf(folder).join(' '))
-
-/** The version of this package. */
-export function ownVersion (): string {
-  // A bundler may have moved this module out of its package.
-  return attempt(() => (require('fastify-hindsight/package.json') as { version: string }).version, () => 'unknown')
-}
 
 /** The git revision that is checked out in a folder, from the files of git; undefined where there is none. */
 export function revisionOf (folder: string): string | undefined {

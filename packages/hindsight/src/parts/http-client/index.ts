@@ -7,6 +7,7 @@ import type { EditorLink } from '../../view/editor.js'
 import { addressOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
+import type { Called } from './called.js'
 import { callGroups, callShape, isFailed, problemOf, sentenceOf } from './groups.js'
 import { linkCalled } from './link-called.js'
 import { mediaType, suspectCalls } from './suspects.js'
@@ -15,6 +16,11 @@ import { callLog } from './outgoing.js'
 export const httpClient: Part<Data> = {
   ...callLog,
   made: linkCalled,
+  async expand (data, { called }, services) {
+    if (called === undefined) return undefined
+    const { withCalled } = await import('./called.js')
+    return await withCalled(data, Number(called), services)
+  },
   complete (data, late) {
     const known = listOf(data.calls)
     const { all } = withLate(known, listOf(late.calls))
@@ -165,14 +171,6 @@ function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = fa
 function badgeOf ({ status, error }: Data): SafeHtml {
   if (typeof status === 'number') return statusBadge(status)
   return html`<span class="none">${error === undefined ? 'pending' : 'none'}</span>`
-}
-
-/** What the called server did, as its profile has it, or why that was not received; only where it was requested. */
-export interface Called {
-  problem?: string
-  duration?: number
-  /** In milliseconds since the request arrived there. */
-  entries?: TimelineEntry[]
 }
 
 /** The entries of a called server, in the middle of its call: clocks of two processes may differ. */

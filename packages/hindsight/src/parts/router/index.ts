@@ -115,26 +115,31 @@ function recordRoute (request: FastifyRequest): void {
   // As sent: the params panel shows converted values. The handler may change what it receives.
   const params = { ...state.sentParams ?? route?.params }
   const declared = routeTable.of(request)
-  state.recording.collect(router, () => {
-    if (route === null) {
-      const { tried, more } = triedRoutes(request)
-      const shown = tried.map(({ route: { name, methods, pattern, declaredAt }, why, isNear }) => {
-        const place = isNear && declaredAt !== null ? declaredPlace(declaredAt) : null
-        return { name, methods, pattern, why: mask.text(why), isNear, ...place !== null && { source: place.source } }
-      })
-      return { tried: shown, ...(more > 0 && { more }) }
-    }
+  // Undefined for a route that matched: the profile has it in another field.
+  state.recording.collect(router, () => route === null ? nearestTo(request) : undefined)
+  if (route === null) return
+  state.recording.matchedRoute = () => {
     const { controller } = state.recording
     // A framework that calls controllers has declared the route.
     const declaredAt = controller === null ? declared?.declaredAt ?? null : null
     const handler = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
-    const matched: ProfiledRoute = {
+    return {
       ...route,
       params: mask.value(params) as ProfiledRoute['params'],
       methods: declared?.methods ?? [request.method],
       ...(controller !== null && { controller }),
       ...(handler !== undefined && { handler })
     }
-    return { matched }
+  }
+}
+
+/** The routes that nearly match a request. */
+function nearestTo (request: FastifyRequest): Data {
+  const { mask } = servicesOf(request)
+  const { tried, more } = triedRoutes(request)
+  const shown = tried.map(({ route: { name, methods, pattern, declaredAt }, why, isNear }) => {
+    const place = isNear && declaredAt !== null ? declaredPlace(declaredAt) : null
+    return { name, methods, pattern, why: mask.text(why), isNear, ...place !== null && { source: place.source } }
   })
+  return { tried: shown, ...(more > 0 && { more }) }
 }

@@ -8,7 +8,6 @@ import type { Criteria } from '../../store/criteria.js'
 import type { Profile, ProfileSummary } from '../../store/profile.js'
 import type { Profiler } from '../../store/profiler.js'
 import { html } from '../../view/text.js'
-import { withCalled } from './called.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -86,8 +85,19 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     query,
     editor
   }
-  const shown = query.called === undefined ? profile : await withCalled(request, profile)
+  const shown = await expanded(profile, request)
   return await sendPage(request, reply, (options) => profilePage(shown, panel, { ...options, ...view }))
+}
+
+/** A profile with what its parts add for the query of its page. */
+async function expanded (profile: Profile, request: FastifyRequest): Promise<Profile> {
+  const { hindsight } = request.server
+  const collectors = { ...profile.collectors }
+  for (const { name, expand } of hindsight.parts) {
+    const data: unknown = await expand?.(dataOf(profile, name), request.query as Fields, hindsight)
+    if (data !== undefined) collectors[name] = data
+  }
+  return { ...profile, collectors }
 }
 
 /** The profiles that were stored before and after one. A search by position is quick, one by time is not. */

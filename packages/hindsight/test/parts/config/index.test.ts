@@ -4,15 +4,16 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import t from 'tap'
 import {
-  config as configPanel, dependenciesOf, ownVersion, revisionOf
+  config as configPanel, dependenciesOf, revisionOf
 } from '../../../src/parts/config/index.js'
+import { packageVersion } from '../../../src/require.js'
 import { markup } from '../support.js'
 import { profileOf } from '../../support/app.js'
 import { testdir } from '../../support/folder.js'
 import { inBothProducts } from '../../support/products.js'
 
 t.test('the version is that of this package', async t => {
-  t.match(ownVersion(), /^\d+\.\d+\.\d+/)
+  t.match(packageVersion(), /^\d+\.\d+\.\d+/)
 })
 
 inBothProducts('a profile has versions and an id of the configuration', async (t, build, product) => {

@@ -1,11 +1,9 @@
-import type { FastifyRequest } from 'fastify'
 import { messageOf, read } from '../../errors/thrown-value.js'
-import type { Called } from '../../parts/http-client/index.js'
-import { profileAddress } from '../../parts/http-client/outgoing.js'
-import type { Part } from '../../parts/part.js'
-import { dataOf, listOf, timelineOf } from '../../parts/read.js'
+import type { Services } from '../../lifecycle/state.js'
 import { readProfile, type Profile } from '../../store/profile.js'
-import type { Fields } from './responses.js'
+import type { Part, TimelineEntry } from '../part.js'
+import { listOf, timelineOf, type Data } from '../read.js'
+import { profileAddress } from './outgoing.js'
 
 /** Milliseconds. */
 const TIMEOUT = 3_000
@@ -14,22 +12,27 @@ const MAX_ENTRIES = 200
 
 const { fetch } = globalThis
 
+/** What the called server did, as its profile has it, or why that was not received; only where it was requested. */
+export interface Called {
+  problem?: string
+  duration?: number
+  /** In milliseconds since the request arrived there. */
+  entries?: TimelineEntry[]
+}
+
 /**
- * A profile with what the called server did for one call, `?called=` and its number from 1: that is read from the
- * server's own profile, in debug mode only.
+ * The calls with what the called server did for one of them, whose number from 1 is given: that is read from the
+ * server's own profile, in debug mode only. Undefined: nothing is known of it.
  */
-export async function withCalled (request: FastifyRequest, profile: Profile): Promise<Profile> {
-  const { debug, settings, parts } = request.server.hindsight
-  const data = dataOf(profile, 'http-client')
+export async function withCalled (data: Data, number: number, services: Services): Promise<Data | undefined> {
+  const { debug, settings, parts } = services
   const calls = listOf(data.calls)
-  const index = Number((request.query as Fields).called) - 1
-  const call = calls[index]
-  if (!debug || call?.profile === undefined) return profile
+  const call = calls[number - 1]
+  if (!debug || call?.profile === undefined) return undefined
   const address = profileAddress(call.profile, settings.calledHosts)
   const called = await calledAt(address, parts).catch((error: unknown): Called =>
     ({ problem: messageOf(read(error, 'cause') ?? error) }))
-  const changed = { ...data, calls: calls.with(index, { ...call, called }) }
-  return { ...profile, collectors: { ...profile.collectors, 'http-client': changed } }
+  return { ...data, calls: calls.with(number - 1, { ...call, called }) }
 }
 
 async function calledAt (address: string | null, parts: readonly Part[]): Promise<Called> {
