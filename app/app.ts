@@ -29,7 +29,7 @@ interface AppOptions {
 
 /** The application: the lifecycle, and the routes of `routes/`. */
 export default fp(async function application (app: FastifyInstance, given: AppOptions) {
-  const { service: settings = configured(readEnvironment().options), limits = readServerOptions() } = given
+  const { service: settings = configuredOptions(readEnvironment().options), limits = readServerOptions() } = given
   const { routesDir = join(import.meta.dirname, '../routes') } = given
   boundConnections(app, limits)
   await app.register(service, await withSharedState(app, { charset: true, ...settings }))
@@ -38,7 +38,7 @@ export default fp(async function application (app: FastifyInstance, given: AppOp
 }, { fastify: '5.x', name: 'hindsight-application' })
 
 /** The options of the environment with those of `config.ts`, which take precedence. */
-export function configured (environment: ServiceOptions): ServiceOptions {
+export function configuredOptions (environment: ServiceOptions): ServiceOptions {
   const { session, profiler, ...others } = config
   const options = { ...environment, ...others }
   if (session === false) options.session = false

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
-  attempt, DEFAULT_DATA_DIR, isProduction, readPackageOptions, readVariables, type Variables
+  attemptCall, DEFAULT_DATA_DIR, isProduction, readPackageOptions, readVariables, type Variables
 } from 'fastify-hindsight/recorder'
 import { LIFECYCLE_OPTIONS, PROCESS_OPTIONS, SERVER_OPTIONS } from '../lib/check-options.js'
 import '../lib/folders.js'
@@ -47,7 +47,7 @@ export function sessionSecret (given: string, production: boolean, dataDir: stri
     throw new Error(`SESSION_SECRET is not set: production needs one of at least ${MIN_LENGTH} characters`)
   }
   const file = join(dataDir, 'session-secret')
-  const kept = attempt(() => readFileSync(file, 'utf8').trim()) ?? ''
+  const kept = attemptCall(() => readFileSync(file, 'utf8').trim()) ?? ''
   if (kept.length >= MIN_LENGTH) return kept
   const secret = randomBytes(32).toString('hex')
   try {

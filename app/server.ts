@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pino, { type DestinationStream } from 'pino'
 import type { FastifyInstance } from 'fastify'
-import { attempt, printFailure, requestContext } from 'fastify-hindsight/recorder'
+import { attemptCall, printFailure, requestContext } from 'fastify-hindsight/recorder'
 import { readEnvironment, type Environment } from './environment.js'
 
 /** Bytes of lines that wait while they cannot be written; later lines are dropped. */
@@ -34,7 +34,7 @@ function logDestination (): DestinationStream {
   const destination = pino.destination({ dest: 1, sync: true, maxLength: MAX_WAITING })
   destination.once('error', (error: Error) => {
     destination.on('error', () => {})
-    attempt(() => writeSync(2, `The log cannot be written, lines are lost: ${error.message}\n`))
+    attemptCall(() => writeSync(2, `The log cannot be written, lines are lost: ${error.message}\n`))
   })
   // Lines are written at once. pino would retry the remaining ones without end, and the process would not exit.
   destination.flushSync = () => {}

@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import {
-  after, type HookRun, internalHook, isPromise, isRedirect, type PassName, type Recorder
+  callAfter, type HookRun, internalHook, isPromise, isRedirect, type PassName, type Recorder
 } from 'fastify-hindsight/recorder'
 import type { ServiceOptions } from './options.js'
 import { HOOK_OF_STAGE, type ListenerSlot, type Stage } from './stages.js'
@@ -66,7 +66,7 @@ const notRecorded = new Skip('the request is not recorded')
 const unrouted = new Skip('no route matched')
 
 /** Makes a listener: a Fastify plugin that adds the hook of its stage. */
-export function listener<S extends Stage> (stage: S, name: string, create: Create<S>): Listener<S> {
+export function defineListener<S extends Stage> (stage: S, name: string, create: Create<S>): Listener<S> {
   async function register (app: FastifyInstance, options: ServiceOptions): Promise<void> {
     const { slots, leave } = app.service
     const slot: ListenerSlot = { index: slots.length, stage, listener: name, reason: null, run: null }
@@ -110,13 +110,13 @@ export function listenerPair<S extends 'kernel.response' | 'kernel.finish_reques
 ): [Listener<'kernel.request'>, Listener<S>] {
   const slotIn = ({ service }: FastifyInstance): ListenerSlot | undefined =>
     service.slots.find(({ listener }) => listener === name)
-  const first = listener('kernel.request', name, async (app, options) => {
+  const first = defineListener('kernel.request', name, async (app, options) => {
     const pair = await create(app, options)
     if (typeof pair === 'string') return pair
     Object.assign(slotIn(app) ?? {}, { later: pair[1] })
     return pair[0]
   })
-  return [first, listener(stage, name, (app) => {
+  return [first, defineListener(stage, name, (app) => {
     const { later, reason } = slotIn(app) ?? {}
     return later as HookOf<S> | undefined ?? reason ?? 'not configured'
   })]
@@ -228,7 +228,7 @@ export function runSlots (
 ): unknown {
   const [slot, ...others] = slots
   if (slot === undefined) return payload
-  return after(slot.run?.(request, reply, payload), (result) =>
+  return callAfter(slot.run?.(request, reply, payload), (result) =>
     runSlots(others, request, reply, payloadAfter(result, payload)))
 }
 

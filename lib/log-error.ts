@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { attempt } from 'fastify-hindsight/recorder'
+import { attemptCall } from 'fastify-hindsight/recorder'
 
 /** Members of an AggregateError in a line. */
 const MAX_MEMBERS = 20
@@ -7,7 +7,7 @@ const MAX_MEMBERS = 20
 /** Logs an error of a request; without the error itself where the logger cannot serialize it. */
 export function logError (request: FastifyRequest, error: unknown, fields: object, message: string): void {
   // A getter of the error may throw.
-  attempt(() => request.log.error({ err: withFewMembers(error), ...fields }, message),
+  attemptCall(() => request.log.error({ err: withFewMembers(error), ...fields }, message),
     () => request.log.error(fields, message))
 }
 

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { afterBody, servicesOf } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
 import { assets as assetsPart } from '../lib/parts/listeners.js'
-import { listener, Skip } from '../lib/listener.js'
+import { defineListener, Skip } from '../lib/listener.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,7 +14,7 @@ declare module 'fastify' {
 const unused = new Skip('the response uses no asset')
 
 /** Releases the list of the assets that the response uses. */
-export const assetReset = listener('kernel.finish_request', 'asset-reset', (app) => {
+export const assetReset = defineListener('kernel.finish_request', 'asset-reset', (app) => {
   app.decorateRequest('useAsset', function (this: FastifyRequest, url: string) {
     const assets = stateOf(this).assets ??= new Set()
     const isFirst = !assets.has(url)

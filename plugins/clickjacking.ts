@@ -1,10 +1,10 @@
 import { ruleFinder } from 'fastify-hindsight/recorder'
-import { listener, Skip, setOnDocument } from '../lib/listener.js'
+import { defineListener, Skip, setOnDocument } from '../lib/listener.js'
 
 const allowed = new Skip('framing is allowed for this path')
 
 /** Sets `X-Frame-Options`. */
-export const clickjacking = listener('kernel.response', 'clickjacking', (_app, { clickjacking: rules = [] }) => {
+export const clickjacking = defineListener('kernel.response', 'clickjacking', (_app, { clickjacking: rules = [] }) => {
   if (rules === false) return 'not configured'
   const ruleOf = ruleFinder(rules)
   return (request, reply) => {

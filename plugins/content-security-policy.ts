@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   cspPart, isRedirect, noncesOf, type RequestTrace, type Services, traceOf, withNonce, withReportUri
 } from 'fastify-hindsight/recorder'
-import { listener, Skip, notOnRedirect } from '../lib/listener.js'
+import { defineListener, Skip, notOnRedirect } from '../lib/listener.js'
 
 /** Directives as @fastify/helmet takes them: names in camel or kebab case, values as lists of source expressions. */
 type CspDirectives = Record<string, readonly string[] | string | null>
@@ -27,7 +27,7 @@ const notOn304 = new Skip('a 304 keeps the policy of the stored page, with diffe
 const kept = new Skip('the route has set a policy of its own')
 
 /** Makes `reply.cspNonce` available, with new nonces for each request; they are generated when they are first read. */
-export const contentSecurityPolicy = listener('kernel.request', 'content-security-policy', (app) => {
+export const contentSecurityPolicy = defineListener('kernel.request', 'content-security-policy', (app) => {
   app.decorateReply('cspNonce', { getter (this: FastifyReply) { return noncesOf(traceOf(this.request)) } })
   return (request) => {
     const state = traceOf(request)
@@ -36,7 +36,7 @@ export const contentSecurityPolicy = listener('kernel.request', 'content-securit
 })
 
 /** Sets the policies of a response, with the nonces that it has used. */
-export const contentSecurityPolicyResponse = listener('kernel.response', 'content-security-policy',
+export const contentSecurityPolicyResponse = defineListener('kernel.response', 'content-security-policy',
   (app, { contentSecurityPolicy: given = { report: true } }) => {
     if (given === false) return 'not configured'
     // The option `report` alone does not replace the default policy.

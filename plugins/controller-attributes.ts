@@ -3,7 +3,7 @@ import { checkAttributes, ROUTE_ATTRIBUTES } from '../lib/check-options.js'
 import type { RouteAttributes } from '../lib/options.js'
 import { attributes as attributesPart } from '../lib/parts/listeners.js'
 import { stateOf } from '../lib/state.js'
-import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
+import { defineListener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig extends RouteAttributes {}
@@ -14,7 +14,7 @@ const NAMES = Object.keys(ROUTE_ATTRIBUTES)
 type Config = Record<string, unknown> | undefined
 
 /** Reads what the route declares for the listeners; a wrong attribute stops the start. */
-export const controllerAttributes = listener('kernel.controller', 'controller-attributes', (app) => {
+export const controllerAttributes = defineListener('kernel.controller', 'controller-attributes', (app) => {
   app.addHook(
     'onRoute', function checkRoute (route) { checkAttributes(routeName(route), (route.config as Config) ?? {}) }
   )

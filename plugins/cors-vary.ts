@@ -1,12 +1,12 @@
 import type { FastifyReply } from 'fastify'
 import { addVary, ruleFinder } from 'fastify-hindsight/recorder'
-import { listener, Skip } from '../lib/listener.js'
+import { defineListener, Skip } from '../lib/listener.js'
 
 const noRule = new Skip('no CORS rule for this path')
 const notCacheable = new Skip('the response is not cacheable')
 
 /** Adds `Vary: Origin` to cacheable responses of paths under CORS (Fetch, section 3.3.5). */
-export const corsVary = listener('kernel.response', 'cors-vary', (_app, { cors = [] }) => {
+export const corsVary = defineListener('kernel.response', 'cors-vary', (_app, { cors = [] }) => {
   if (cors.length === 0) return 'not configured'
   const ruleOf = ruleFinder(cors)
   return (request, reply) => {

@@ -1,10 +1,10 @@
 import { contextOf, requestContext } from 'fastify-hindsight/recorder'
-import { listener, Skip } from '../lib/listener.js'
+import { defineListener, Skip } from '../lib/listener.js'
 
 const notRecorded = new Skip('the request is recorded only if it fails')
 
 /** Starts the log capture and the asynchronous context of a request. */
-export const debugHandlers = listener('kernel.request', 'debug-handlers', (app, { stackDepth = 50 }) => {
+export const debugHandlers = defineListener('kernel.request', 'debug-handlers', (app, { stackDepth = 50 }) => {
   const { debug, recorder, recording } = app.hindsight
   if (recorder === undefined) return 'not in debug mode'
   if (debug) Error.stackTraceLimit = Math.max(Error.stackTraceLimit, stackDepth)

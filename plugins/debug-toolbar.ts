@@ -1,10 +1,10 @@
 import { addServerTiming, loadDebugPages, recordingOf } from 'fastify-hindsight/recorder'
-import { listener, Skip } from '../lib/listener.js'
+import { defineListener, Skip } from '../lib/listener.js'
 
 const noProfile = new Skip('the request has no profile, or its client may not see it')
 
 /** Sets `X-Debug-Token-Link` and inserts the toolbar into HTML pages. */
-export const debugToolbar = listener('kernel.response', 'debug-toolbar', async (app, options) => {
+export const debugToolbar = defineListener('kernel.response', 'debug-toolbar', async (app, options) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   const { toolbar = true, serverTiming = false } = options
   const { insertToolbar } = await loadDebugPages()

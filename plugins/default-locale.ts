@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { stateOf } from '../lib/state.js'
-import { listener } from '../lib/listener.js'
+import { defineListener } from '../lib/listener.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -10,7 +10,7 @@ declare module 'fastify' {
 }
 
 /** Sets `request.locale` to the configured default; `en` needs no hook. */
-export const defaultLocale = listener('kernel.request', 'default-locale', (app, { defaultLocale: given }) => {
+export const defaultLocale = defineListener('kernel.request', 'default-locale', (app, { defaultLocale: given }) => {
   const locale = given ?? 'en'
   app.decorateRequest('locale', {
     getter (this: FastifyRequest) { return stateOf(this).locale || locale },

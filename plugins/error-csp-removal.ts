@@ -1,10 +1,10 @@
 import { traceOf } from 'fastify-hindsight/recorder'
-import { listener, Skip } from '../lib/listener.js'
+import { defineListener, Skip } from '../lib/listener.js'
 
 const notOurs = new Skip('the response is not a diagnostic page')
 
 /** Replaces the policy of the application by the strict policy of the diagnostic page. */
-export const errorCspRemoval = listener('kernel.response', 'error-csp-removal', (app) => {
+export const errorCspRemoval = defineListener('kernel.response', 'error-csp-removal', (app) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   return (request, reply) => {
     const { ownPolicy } = traceOf(request)

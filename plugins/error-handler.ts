@@ -2,9 +2,9 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { STATUS_CODES } from 'node:http'
 import {
-  addVary, after, applicationFrame, attempt, dropReplaced, internalHook, invalidHeaders, isError,
+  addVary, callAfter, applicationFrame, attemptCall, dropReplaced, internalHook, invalidHeaders, isError,
   loadDebugPages, maskOf, messageOf, nameOf, percentEncoded, plainStack, preventCaching, readProperty, recordingOf,
-  renderShortError, representation, servicesOf, statusOf, watchErrorHandlers
+  renderShortError, errorRepresentation, servicesOf, statusOf, watchErrorHandlers
 } from 'fastify-hindsight/recorder'
 import type { ListenerSlot } from '../lib/stages.js'
 import { stateOf } from '../lib/state.js'
@@ -31,7 +31,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     fail(request, reply, error)
     if (request.server.errorHandler !== ownHandler && app.hindsight.recorder) watchErrorHandlers(request, reply)
     if (reply.raw.headersSent) done()
-    else after(runErrorPass(request, reply), () => done(), () => done())
+    else callAfter(runErrorPass(request, reply), () => done(), () => done())
   }))
   app.addHook('onSend', internalHook(function checkErrorAnswer (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
@@ -76,7 +76,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     if (state.failed && state.recording.raised === raised) return answer(raised, request, reply)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
     fail(request, reply, raised)
-    return after(runErrorPass(request, reply), () => answer(raised, request, reply)) as ReturnType<typeof handleError>
+    const passed = runErrorPass(request, reply)
+    return callAfter(passed, () => answer(raised, request, reply)) as ReturnType<typeof handleError>
   }
 
   function answer (
@@ -91,7 +92,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.
       const ofResponse = ({ stage }: ListenerSlot): boolean =>
         stage === 'kernel.response' || stage === 'kernel.finish_request'
-      return after(
+      return callAfter(
         runSlots(slots.filter(ofResponse), request, reply, body),
         (payload) => { sendDirectly(request, reply, payload as string) },
         (second) => { answerWithBoth(raised, second, request, reply) }
@@ -104,7 +105,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   function bodyOf (raised: unknown, request: FastifyRequest, reply: FastifyReply): string {
     const state = stateOf(request)
     const { mayReceiveDetails, recorder } = servicesOf(request)
-    const { type, contentType } = representation(request.headers.accept)
+    const { type, contentType } = errorRepresentation(request.headers.accept)
     state.recording.events?.setCurrentCode(reply, 'diagnostic page')
     reply.header('content-type', contentType)
     addVary(reply, 'Accept')
@@ -131,7 +132,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     logError(request, second, { channel: 'request' }, 'An error was raised while another one was being answered')
     const { mayReceiveDetails } = servicesOf(request)
     const status = statusOf(raised, reply.statusCode)
-    const { type, contentType } = representation(request.headers.accept)
+    const { type, contentType } = errorRepresentation(request.headers.accept)
     const detail = pages !== null && mayReceiveDetails(request)
       ? maskOf(request).text(`${plainStack(raised)}\n\nRaised while this error was answered:\n${plainStack(second)}`)
       : undefined
@@ -164,7 +165,7 @@ function secondError (request: FastifyRequest, payload: unknown): unknown {
 
 /** The message in a default error response of Fastify; undefined for any other payload, such as a thrown text. */
 function messageIn (payload: unknown): string | undefined {
-  const body = attempt(() => JSON.parse(String(payload)) as { statusCode?: unknown, message?: unknown } | null)
+  const body = attemptCall(() => JSON.parse(String(payload)) as { statusCode?: unknown, message?: unknown } | null)
   return body?.statusCode === undefined ? undefined : String(body.message)
 }
 

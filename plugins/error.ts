@@ -1,10 +1,10 @@
 import { exceptionsOf, recordingOf } from 'fastify-hindsight/recorder'
-import { listener, Skip } from '../lib/listener.js'
+import { defineListener, Skip } from '../lib/listener.js'
 
 const nothingRaised = new Skip('nothing was raised')
 
 /** Flattens and masks the error, in an error pass, for the diagnostic page and the profile. */
-export const error = listener('kernel.controller_arguments', 'error', (app) => {
+export const error = defineListener('kernel.controller_arguments', 'error', (app) => {
   if (app.hindsight.recording === 'none') return 'not in debug mode'
   return (request) => {
     const recording = recordingOf(request)

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { routeConfigOf } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
-import { listener, Skip } from '../lib/listener.js'
+import { defineListener, Skip } from '../lib/listener.js'
 import { securityContextOf, userOf } from '../lib/security/context.js'
 import type { SessionLogin } from '../lib/security/login-session.js'
 import type { LoginForm } from '../lib/security/login.js'
@@ -29,10 +29,10 @@ const unguarded = new Skip('the firewall has security: false')
 const anonymous = new Skip('the request has no credentials, and needs none')
 
 /** Recognizes the user of a request, and applies the access rule of its path. */
-export const firewall = listener('kernel.request', 'firewall', async (app) => {
+export const firewall = defineListener('kernel.request', 'firewall', async (app) => {
   const { security } = app.service
   if (security === undefined) return 'not configured'
-  const { enforce, recognize } = await import('../lib/security/guard.js')
+  const { enforceRule, recognizeUser } = await import('../lib/security/guard.js')
   const { loginForm, loginRoutes } = await import('../lib/security/login.js')
   app.decorateRequest('user', { getter (this: FastifyRequest) { return userOf(this) } } as never)
   app.decorateRequest('isGranted', async function isGranted (this: FastifyRequest, attribute, subject) {
@@ -48,15 +48,15 @@ export const firewall = listener('kernel.request', 'firewall', async (app) => {
     if (firewall?.facts.security === false) return unguarded
     // Rules that apply to the login page would redirect browsers in a circle.
     const rule = firewall?.ownPaths.includes(path) === true ? null : security.ruleFor(context)
-    if (firewall === null) return rule === null ? noFirewall : enforce(context, rule, reply)
-    const recognized = recognize(context, firewall)
+    if (firewall === null) return rule === null ? noFirewall : enforceRule(context, rule, reply)
+    const recognized = recognizeUser(context, firewall)
     if (rule === null) return recognized ?? anonymous
-    return Promise.resolve(recognized).then(() => enforce(context, rule, reply))
+    return Promise.resolve(recognized).then(() => enforceRule(context, rule, reply))
   }
 })
 
 /** Removes the user of the request. */
-export const firewallFinish = listener('kernel.finish_request', 'firewall', (_app, { security }) => {
+export const firewallFinish = defineListener('kernel.finish_request', 'firewall', (_app, { security }) => {
   if (security === undefined) return 'not configured'
   return (request) => {
     stateOf(request).security = undefined

@@ -6,7 +6,7 @@ import { addVary, type Duration, isPrivate, isRetrieval, secondsOf, servicesOf }
 import type { CacheAttribute } from '../lib/options.js'
 import { cache as cachePart } from '../lib/parts/listeners.js'
 import { stateOf, type CacheOutcome, type CacheRecord, type Validators } from '../lib/state.js'
-import { Answer, listener, notConfigured, ofDiagnosticHandler, setIfAbsent, Skip } from '../lib/listener.js'
+import { Answer, defineListener, notConfigured, ofDiagnosticHandler, setIfAbsent, Skip } from '../lib/listener.js'
 import { hasSession } from '../lib/security/login-session.js'
 
 const guardedRoute = new Skip('the checks of the route run first')
@@ -21,7 +21,7 @@ const CACHEABLE_STATUSES = [200, 203, 204, 206, 300, 301, 302, 304, 307, 308]
 const VALIDATOR_STATUSES = [200, 203, 206, 304]
 
 /** Answers 304 before the handler runs, if the client has the current validators (RFC 9110, section 13). */
-export const httpCache = listener('kernel.controller', 'http-cache', (app) => {
+export const httpCache = defineListener('kernel.controller', 'http-cache', (app) => {
   // Attributes of routes whose own checks run after this listener: a refusal takes precedence (RFC 9110, 13.2.1).
   const guarded = new Set<CacheAttribute>()
   app.addHook('onRoute', function checkRoute (route) {
@@ -56,7 +56,7 @@ async function answerConditional (
   request: FastifyRequest, reply: FastifyReply, cache: CacheAttribute
 ): Promise<Answer | undefined> {
   const validators = await declaredValidators(cache, request)
-  const outcome = evaluate(request.headers, validators)
+  const outcome = evaluatePreconditions(request.headers, validators)
   const record = Object.assign(recordOf(request, reply), { outcome, validators })
   if (outcome !== 'fresh') return
   record.isReached = true
@@ -65,7 +65,7 @@ async function answerConditional (
 }
 
 /** Sets `Cache-Control`, `Expires`, `ETag`, `Last-Modified` and `Vary` as the attribute declares them. */
-export const httpCacheResponse = listener('kernel.response', 'http-cache', () => (request, reply) => {
+export const httpCacheResponse = defineListener('kernel.response', 'http-cache', () => (request, reply) => {
   const isForced = stateOf(request).credentialsUsed === true && forcePrivate(request, reply)
   const skip = respond(request, reply)
   return isForced ? undefined : skip
@@ -199,7 +199,7 @@ export function entityTag (text: string): string {
 }
 
 /** Evaluates the preconditions of a retrieval (RFC 9110, section 13.2.2): a tag precedes a date. */
-export function evaluate (headers: IncomingHttpHeaders, { etag, lastModified }: Validators): CacheOutcome {
+export function evaluatePreconditions (headers: IncomingHttpHeaders, { etag, lastModified }: Validators): CacheOutcome {
   const { 'if-none-match': tags, 'if-modified-since': since } = headers
   if ((tags ?? since) === undefined || (etag ?? lastModified) === null) return 'unconditional'
   // Without `Cache-Control: no-cache`, which browsers add to the conditional requests of scripts.

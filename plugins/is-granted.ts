@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
-import { listener } from '../lib/listener.js'
+import { defineListener } from '../lib/listener.js'
 import type { IsGrantedAttribute } from '../lib/attributes.js'
 import { paramsOf } from '../lib/param-conversion.js'
 import { routeCheck } from '../lib/security/route-check.js'
 
 /** Refuses requests to which the voters do not grant what the route requires. */
-export const isGranted = listener('kernel.controller_arguments', 'is-granted', (app) =>
+export const isGranted = defineListener('kernel.controller_arguments', 'is-granted', (app) =>
   routeCheck(app, 'isGranted', () => (declared, url) => {
     const required = [declared].flat().map((one: IsGrantedAttribute) => {
       if (typeof one === 'string') return { attribute: one, subjectOf: () => undefined }

@@ -3,7 +3,7 @@ import { headerValues, routeConfigOf, routeName } from 'fastify-hindsight/record
 import { stateOf } from '../lib/state.js'
 import { links as linksPart } from '../lib/parts/listeners.js'
 import { addLink, serializeLink, type LinkAttributes } from '../lib/link.js'
-import { listener, Skip, notConfigured } from '../lib/listener.js'
+import { defineListener, Skip, notConfigured } from '../lib/listener.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -15,7 +15,7 @@ declare module 'fastify' {
 const failed = new Skip('the response is about an error')
 
 /** Sets `Link` from the route's `links` and from `request.addLink`, after the values that the header already has. */
-export const linkHeader = listener('kernel.response', 'link-header', (app) => {
+export const linkHeader = defineListener('kernel.response', 'link-header', (app) => {
   const { mask } = app.hindsight
   app.decorateRequest('addLink', function (
     this: FastifyRequest, rel: string, href: string, attributes?: LinkAttributes

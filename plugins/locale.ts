@@ -1,9 +1,9 @@
 import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
-import { afterBody, attempt, notFound, recordingOf, routeConfigOf } from 'fastify-hindsight/recorder'
+import { afterBody, attemptCall, notFound, recordingOf, routeConfigOf } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
 import { locale as localePart } from '../lib/parts/listeners.js'
-import { listener, Skip, notConfigured } from '../lib/listener.js'
+import { defineListener, Skip, notConfigured } from '../lib/listener.js'
 
 /** Characters of `Accept-Language`: a longer one is not read. */
 const MAX_HEADER = 500
@@ -11,7 +11,7 @@ const noLanguage = new Skip('the request names no language that is enabled')
 const unchanged = new Skip('the locale is the default')
 
 /** Sets `request.locale` by the route's parameter `_locale`, or by `Accept-Language`. */
-export const locale = listener('kernel.request', 'locale', (app, options) => {
+export const locale = defineListener('kernel.request', 'locale', (app, options) => {
   const { enabledLocales = [], acceptLanguage = false, defaultLocale = 'en', localeAwareServices = {} } = options
   if (acceptLanguage && enabledLocales.length === 0) {
     throw new Error('acceptLanguage: enabledLocales must name the locales to choose from')
@@ -55,7 +55,7 @@ export const locale = listener('kernel.request', 'locale', (app, options) => {
 })
 
 /** Resets the locale of the request: of a stream, when it has been sent. */
-export const localeFinish = listener('kernel.finish_request', 'locale', (_app, options) => {
+export const localeFinish = defineListener('kernel.finish_request', 'locale', (_app, options) => {
   const { enabledLocales = [], defaultLocale = 'en' } = options
   if (enabledLocales.length === 0) return 'not configured'
   return (request, reply, payload) => {
@@ -83,5 +83,5 @@ function bestLocale (header: string, locales: readonly string[], preferred: stri
 
 /** Whether a text is a language tag (RFC 5646). */
 function isLanguageTag (text: string): boolean {
-  return attempt(() => Intl.getCanonicalLocales(text).length === 1, () => false)
+  return attemptCall(() => Intl.getCanonicalLocales(text).length === 1, () => false)
 }

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { listener } from '../lib/listener.js'
+import { defineListener } from '../lib/listener.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -11,7 +11,7 @@ declare module 'fastify' {
 }
 
 /** Decorates requests with the URL that logs their user out. */
-export const logoutUrl = listener('kernel.request', 'logout-url', async (app) => {
+export const logoutUrl = defineListener('kernel.request', 'logout-url', async (app) => {
   if (app.service.security === undefined) return 'not configured'
   const { locationOf } = await import('../lib/security/guard.js')
   const { logoutPathOf } = await import('../lib/security/login.js')

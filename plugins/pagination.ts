@@ -8,7 +8,7 @@ import type { PaginationSettings, RoutePagination } from '../lib/options.js'
 import { pagination as paginationPart } from '../lib/parts/listeners.js'
 import { stateOf, type Pagination } from '../lib/state.js'
 import { addLink } from '../lib/link.js'
-import { listener, notConfigured } from '../lib/listener.js'
+import { defineListener, notConfigured } from '../lib/listener.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -23,7 +23,7 @@ declare module 'fastify' {
 const MAX_PAGE = 999_999_999
 
 /** Reads page, limit, sort and direction from the query, on routes with pagination. Invalid values: 400. */
-export const pagination = listener('kernel.request', 'pagination', (app, { pagination: settings = {} }) => {
+export const pagination = defineListener('kernel.request', 'pagination', (app, { pagination: settings = {} }) => {
   const { defaultLimit = 20, maxLimit = 100 } = settings
   if (defaultLimit > maxLimit) {
     throw new Error(`pagination.defaultLimit is ${defaultLimit}, more than maxLimit, which is ${maxLimit}`)

@@ -3,11 +3,11 @@ import { attributesOf, NotFoundError, ParamConversionError, routeName } from 'fa
 import type { RouteAttributes } from '../lib/options.js'
 import { params as paramsPart } from '../lib/parts/listeners.js'
 import { stateOf } from '../lib/state.js'
-import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
+import { defineListener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
 import { checkConverters, paramConversions, type ParamConversion } from '../lib/param-conversion.js'
 
 /** Converts path parameters, in the order of the route. A value that cannot be converted: 404. */
-export const paramConverter = listener('kernel.controller', 'param-converter', (app, { converters = {} }) => {
+export const paramConverter = defineListener('kernel.controller', 'param-converter', (app, { converters = {} }) => {
   const conversions = new Map<NonNullable<RouteAttributes['params']>, readonly ParamConversion[]>()
   const { mask } = app.hindsight
   checkConverters(converters)

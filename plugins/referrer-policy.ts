@@ -1,9 +1,9 @@
-import { listener, setIfAbsent } from '../lib/listener.js'
+import { defineListener, setIfAbsent } from '../lib/listener.js'
 
 const DEFAULT = ['no-referrer', 'strict-origin-when-cross-origin']
 
 /** Sets `Referrer-Policy`. */
-export const referrerPolicy = listener('kernel.response', 'referrer-policy', (
+export const referrerPolicy = defineListener('kernel.response', 'referrer-policy', (
   _app, { referrerPolicy: policies = DEFAULT }
 ) => {
   if (policies === false) return 'not configured'

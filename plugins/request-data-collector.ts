@@ -1,9 +1,9 @@
-import { listener, whenRecorded } from '../lib/listener.js'
+import { defineListener, whenRecorded } from '../lib/listener.js'
 
 /** Records the request: method, URL, headers, query, cookies, body, attributes, and whether the session was used. */
 export const requestDataCollector =
-  listener('kernel.controller', 'request-data-collector', whenRecorded(({ collectIncoming }) => collectIncoming))
+  defineListener('kernel.controller', 'request-data-collector', whenRecorded(({ collectIncoming }) => collectIncoming))
 
 /** Records the response: status, headers, content type and size, and the kind of a body that is no text. */
 export const requestDataCollectorResponse =
-  listener('kernel.response', 'request-data-collector', whenRecorded(({ collectResponse }) => collectResponse))
+  defineListener('kernel.response', 'request-data-collector', whenRecorded(({ collectResponse }) => collectResponse))

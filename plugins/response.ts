@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { addVary, isRedirect, routeConfigOf } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
-import { listener } from '../lib/listener.js'
+import { defineListener } from '../lib/listener.js'
 
 const PRIVATE = 'no-cache, private'
 const NEEDS_CHARSET = /^text\/|^application\/(?:javascript|xhtml\+xml)\b/i
@@ -10,7 +10,8 @@ const WITHOUT_CONTENT = [204, 205, 304]
 const CONTENT_HEADERS = ['content-type', 'content-length', 'content-encoding', 'transfer-encoding']
 
 /** Makes the message conform (RFC 9110): charset, content and length by status, language, default `Cache-Control`. */
-export const response = listener('kernel.response', 'response', (_app, { charset = false, enabledLocales = [] }) => {
+export const response = defineListener('kernel.response', 'response', (_app, options) => {
+  const { charset = false, enabledLocales = [] } = options
   return (request, reply, payload) => {
     const { statusCode } = reply
     if (!reply.hasHeader('cache-control') && !(statusCode === 301 && isRedirect(reply))) {

@@ -1,5 +1,5 @@
-import { listener, whenRecorded } from '../lib/listener.js'
+import { defineListener, whenRecorded } from '../lib/listener.js'
 
 /** Records the route, its parameters and where it was declared; and of the other routes why they did not match. */
 export const routerDataCollector =
-  listener('kernel.controller', 'router-data-collector', whenRecorded(({ collectRoute }) => collectRoute))
+  defineListener('kernel.controller', 'router-data-collector', whenRecorded(({ collectRoute }) => collectRoute))

@@ -4,7 +4,7 @@ import {
   routeConfigOf, type RouteMatch, routeMatchOf
 } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
-import { Answer, listener, Skip } from '../lib/listener.js'
+import { Answer, defineListener, Skip } from '../lib/listener.js'
 
 declare module 'fastify' {
   interface FastifyContextConfig extends RecordedConfig {}
@@ -19,7 +19,7 @@ declare module 'fastify' {
 const leftToApplication = new Skip('no route matched, and the application answers that itself')
 
 /** Publishes the route that matched; raises the not-found or method-not-allowed error where none did. */
-export const router = listener('kernel.request', 'router', (app) => {
+export const router = defineListener('kernel.request', 'router', (app) => {
   const { mayReceiveDetails, originOf } = app.hindsight
   app.decorateRequest('route', {
     getter (this: FastifyRequest) { return stateOf(this).isRouteReleased ? null : stateOf(this).route },
@@ -45,7 +45,7 @@ export const router = listener('kernel.request', 'router', (app) => {
 })
 
 /** Releases the matched route. */
-export const routerFinish = listener('kernel.finish_request', 'router', () => (request) => {
+export const routerFinish = defineListener('kernel.finish_request', 'router', () => (request) => {
   stateOf(request).isRouteReleased = true
 })
 

@@ -1,10 +1,10 @@
 import { servicesOf } from 'fastify-hindsight/recorder'
-import { listener } from '../lib/listener.js'
+import { defineListener } from '../lib/listener.js'
 import { userOf } from '../lib/security/context.js'
 import { routeCheck, type Check } from '../lib/security/route-check.js'
 
 /** Refuses requests for which the expression of the route is not true. */
-export const securityExpression = listener('kernel.controller_arguments', 'security-expression', (app) =>
+export const securityExpression = defineListener('kernel.controller_arguments', 'security-expression', (app) =>
   routeCheck(app, 'security', async () => {
     const environment = await loadLanguage()
     return (text) => compileExpression(environment, text)

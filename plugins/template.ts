@@ -2,12 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { routeName } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
 import { template as templatePart } from '../lib/parts/listeners.js'
-import { listener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
+import { defineListener, notConfigured, ofDiagnosticHandler } from '../lib/listener.js'
 
 type Render = (template: string, data: object) => Promise<unknown>
 
 /** Selects the template of the route, which renders the plain object that the handler returns. */
-export const template = listener('kernel.controller', 'template', (
+export const template = defineListener('kernel.controller', 'template', (
   app, { template: { propertyName = 'view' } = {} }
 ) => {
   const decorator = `${propertyName}Async`

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { COMMANDS, execute } from '../../packages/hindsight/src/cli/run.js'
+import { COMMANDS, executeCommand } from '../../packages/hindsight/src/cli/run.js'
 
 /** The page of the command line, as Markdown: the help of each command. */
 export async function commandsPage (): Promise<string> {
@@ -64,6 +64,6 @@ ${sections.join('\n')}`
 
 async function printed (args: string[]): Promise<string> {
   const out = new PassThrough()
-  const [help] = await Promise.all([text(out), execute(args, out, process.stderr).then(() => out.end())])
+  const [help] = await Promise.all([text(out), executeCommand(args, out, process.stderr).then(() => out.end())])
   return help.trimEnd()
 }

@@ -1,5 +1,5 @@
 import {
-  definePart, flattenPaths, isObject, listOf, note, pairsSection, rowsSection, type Data
+  definePart, flattenPaths, isObject, listOf, noteText, pairsSection, rowsSection, type Data
 } from 'fastify-hindsight/recorder'
 
 const DENIED = new Set([401, 403, 429])
@@ -20,7 +20,7 @@ export const security = definePart<() => unknown>({
     render: (data, { collectors }) => {
       const { firewall, authenticators, user, rule, expression, decisions } = data
       if (collectors.security === undefined) {
-        return note('No firewall ran: none is configured, or the request ended before it.')
+        return noteText('No firewall ran: none is configured, or the request ended before it.')
       }
       return [
         pairsSection('Firewall', firewall, 'No firewall protects this path.'),

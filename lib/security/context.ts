@@ -3,7 +3,7 @@ import { stateOf } from '../state.js'
 import type { Decision } from './refusal.js'
 import type { CompiledRule, Firewall } from './firewall.js'
 import { userFrom, type StoredUser, type User } from './users.js'
-import { decide, type Voter } from './voters.js'
+import { decideAccess, type Voter } from './voters.js'
 
 /** The settings that decide about the rights of a user. */
 interface Policy {
@@ -58,7 +58,7 @@ export class SecurityContext {
     const { request, roles } = this
     // A right that all have does not make the response private.
     const user = attribute === 'PUBLIC_ACCESS' ? this.user : userOf(request)
-    const decision = await decide(this.#policy.voters, attribute, subject, { user, roles, request })
+    const decision = await decideAccess(this.#policy.voters, attribute, subject, { user, roles, request })
     this.decisions.push({ by, ...decision })
     return decision.granted
   }

@@ -13,7 +13,7 @@ import { hasSession, updateLogin, readLogin, stampOf } from './login-session.js'
 import type { StoredUser } from './users.js'
 
 /** Recognizes the user by the credentials of the request, or by its session; undefined if it has neither. */
-export function recognize (context: SecurityContext, firewall: Firewall): Promise<void> | undefined {
+export function recognizeUser (context: SecurityContext, firewall: Firewall): Promise<void> | undefined {
   const { request } = context
   const { authenticators, login } = firewall
   for (const authenticator of authenticators) {
@@ -71,17 +71,17 @@ async function recognizeSession (context: SecurityContext, firewall: Firewall): 
 }
 
 /** Applies an access rule to a request: refuses it unless one of the roles is granted. */
-export async function enforce (
+export async function enforceRule (
   context: SecurityContext, { facts }: CompiledRule, reply: FastifyReply
 ): Promise<Answer | undefined> {
   let granted = false
   for (const role of facts.roles) granted ||= await context.isGranted(role, undefined, 'access_control')
   context.rule = { ...facts, granted }
-  return granted ? undefined : refuse(context, reply)
+  return granted ? undefined : refuseRequest(context, reply)
 }
 
 /** Refuses a request: 403 for a user, a redirect to the login for a browser without one, and otherwise 401. */
-export function refuse (context: SecurityContext, reply: FastifyReply): Answer {
+export function refuseRequest (context: SecurityContext, reply: FastifyReply): Answer {
   const { request, firewall, expression } = context
   // The cause is the error of an expression that could not be evaluated.
   const options = expression?.error === undefined ? {} : { cause: expression.error }

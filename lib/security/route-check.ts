@@ -30,9 +30,9 @@ export async function routeCheck<Name extends 'security' | 'isGranted'> (
     }
   })
   if (security === undefined || compile === null) return 'not configured'
-  const { refuse } = await import('./guard.js')
+  const { refuseRequest } = await import('./guard.js')
   async function enforce (check: Check, context: SecurityContext, reply: FastifyReply): Promise<Answer | undefined> {
-    if (!await check(context)) return refuse(context, reply)
+    if (!await check(context)) return refuseRequest(context, reply)
   }
   return (request, reply) => {
     const declared = routeConfigOf(request)?.[name]

@@ -23,7 +23,7 @@ export interface Voter {
 type Ballot = boolean | { granted: boolean, reason?: string }
 
 /** Collects the votes of all voters that support an attribute: one that grants is enough. */
-export async function decide (
+export async function decideAccess (
   voters: readonly Voter[], attribute: string, subject: unknown, context: VoteContext
 ): Promise<Decision> {
   const supporters = voters.filter((voter) => voter.supports(attribute, subject))

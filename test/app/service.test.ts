@@ -8,7 +8,7 @@ import t, { type Test } from 'tap'
 import { service } from '../../app/service.js'
 import { SERVICE_OPTIONS } from '../../lib/check-options.js'
 import type { ServiceOptions } from '../../lib/options.js'
-import { expected } from '../../packages/hindsight/src/check-options.js'
+import { expectedValues } from '../../packages/hindsight/src/check-options.js'
 import { profileOf, refusal, SECRET } from '../../packages/hindsight/test/support/app.js'
 
 /** The names of the listeners that can be left to the application. */
@@ -153,8 +153,8 @@ for (const name of OPTIONAL_LISTENERS) {
 }
 
 const refused: Array<[options: object, message: string]> = [
-  [{ leave: ['corse'] }, `Option "leave[0]" must be ${expected({ types: ['string'], enum: OPTIONAL_LISTENERS })}, not "corse"`],
-  [{ leave: ['cors', 'router'] }, `Option "leave[1]" must be ${expected({ types: ['string'], enum: OPTIONAL_LISTENERS })}, not "router"`],
+  [{ leave: ['corse'] }, `Option "leave[0]" must be ${expectedValues({ types: ['string'], enum: OPTIONAL_LISTENERS })}, not "corse"`],
+  [{ leave: ['cors', 'router'] }, `Option "leave[1]" must be ${expectedValues({ types: ['string'], enum: OPTIONAL_LISTENERS })}, not "router"`],
   [{ leave: 'cors' }, 'Option "leave" must be an array, not a string']
 ]
 for (const [options, message] of refused) {

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream'
 import t from 'tap'
-import { execute } from '../../packages/hindsight/src/cli/run.js'
+import { executeCommand } from '../../packages/hindsight/src/cli/run.js'
 import { openStorage } from '../../packages/hindsight/src/store/open.js'
 import { recordOf } from '../../packages/hindsight/src/store/summary.js'
 import { failure, profile } from '../../packages/hindsight/test/parts/fixture.js'
@@ -46,7 +46,8 @@ t.test('each command of docs/how-to/compare.md has the described effect', async 
     const args = words.slice(2).map((word) => word.replace('http://127.0.0.1:3000', url).replace('…', 'x'))
     const isReplay = args[0] === 'replay'
     const [out, err] = [new PassThrough(), new PassThrough()]
-    const code = await execute([...args, ...isReplay ? (args.includes('--url') ? ['--yes'] : ['--url', url]) : ['--data-dir', dataDir]], out.resume(), err)
+    const more = isReplay ? (args.includes('--url') ? ['--yes'] : ['--url', url]) : ['--data-dir', dataDir]
+    const code = await executeCommand([...args, ...more], out.resume(), err)
     t.same([code, String(err.read() ?? '')], [args[0] === 'compare' ? 2 : 0, ''], command)
   }
 })

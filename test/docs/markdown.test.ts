@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { execute } from '../../packages/hindsight/src/cli/run.js'
+import { executeCommand } from '../../packages/hindsight/src/cli/run.js'
 import { testdir } from '../../packages/hindsight/test/support/folder.js'
 import { build, profileOf } from '../../packages/hindsight/test/support/app.js'
 
@@ -28,7 +28,7 @@ t.test('the four ways of docs/how-to/markdown.md have the same result', async (t
     } else {
       const out = new PassThrough()
       await app.hindsight.profiler.flush()
-      t.equal(await execute([...command.split(' ').slice(2), '--data-dir', dataDir], out, process.stderr), 0)
+      t.equal(await executeCommand([...command.split(' ').slice(2), '--data-dir', dataDir], out, process.stderr), 0)
       answers.push(await text(out.end()))
     }
   }

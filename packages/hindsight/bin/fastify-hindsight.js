@@ -4,5 +4,5 @@ import { existsSync } from 'node:fs'
 // A checkout runs its TypeScript sources, which the package does not have.
 const isCheckout = existsSync(new URL('../src/cli/run.ts', import.meta.url))
 if (isCheckout) await import('tsx')
-const { run } = await import(isCheckout ? '../src/cli/run.ts' : '../dist/cli/run.cjs')
-await run(process.argv.slice(2))
+const { runCommandLine } = await import(isCheckout ? '../src/cli/run.ts' : '../dist/cli/run.cjs')
+await runCommandLine(process.argv.slice(2))

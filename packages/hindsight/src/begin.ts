@@ -23,7 +23,7 @@ function recordingSetting (debug: boolean, settings: ProfilerSettings | null): S
 }
 
 /** Checks the options of an application, and decorates it with its services. */
-export function begin (
+export function beginServices (
   app: FastifyInstance, given: HindsightOptions, lifecycle: Lifecycle | null = null
 ): ResolvedOptions {
   if (app.hasDecorator('hindsight')) {

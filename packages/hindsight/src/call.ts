@@ -1,16 +1,16 @@
 import { setTimeout } from 'node:timers'
 
 /** The result of a function, or, if it throws, that of the second one; undefined without one. */
-export function attempt<T, O = undefined> (run: () => T, otherwise?: (error: unknown) => O): T | O {
+export function attemptCall<T, O = undefined> (run: () => T, otherwise?: (error: unknown) => O): T | O {
   try {
-    return synchronous(run())
+    return synchronousResult(run())
   } catch (error) {
     return otherwise?.(error) as O
   }
 }
 
 /** The result of a function of an application; throws for a promise. */
-export function synchronous<T> (result: T): T {
+export function synchronousResult<T> (result: T): T {
   if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return result
   // Its rejection would end the process.
   Promise.resolve(result).catch(() => {})
@@ -57,7 +57,7 @@ const MAX_CACHED = 200_000
  * The same function, with a cache of the results for which `isKept` holds: names of fields, values of headers and
  * statements repeat. Without it a profile costs a third more.
  */
-export function cached<K, T> (
+export function cachedFunction<K, T> (
   run: (value: K) => T, isKept: (result: T, value: K) => boolean = () => true
 ): (value: K) => T {
   const results = new Map<K, T>()

@@ -65,7 +65,7 @@ export function isValid (schema: OptionSchema, value: unknown): boolean {
 }
 
 /** A description of valid values, for error messages. */
-export function expected ({ types, enum: known, minimum, maximum, valid }: OptionSchema): string {
+export function expectedValues ({ types, enum: known, minimum, maximum, valid }: OptionSchema): string {
   if (valid !== undefined) return valid
   const list = new Intl.ListFormat('en-GB', { type: 'disjunction' })
   if (known !== undefined) {
@@ -79,7 +79,7 @@ export function expected ({ types, enum: known, minimum, maximum, valid }: Optio
 
 function checkValue (value: unknown, schema: OptionSchema, path: string): void {
   if (!isValid(schema, value)) {
-    throw new Error(`Option "${path}" must be ${expected(schema)}, not ${shown(value, schema)}`)
+    throw new Error(`Option "${path}" must be ${expectedValues(schema)}, not ${shown(value, schema)}`)
   }
   const { items, properties, additionalProperties: others, required = [], methods = [] } = schema
   const members = Object(value) as Record<string, unknown>

@@ -1,4 +1,4 @@
-import { expected, isValid, OPTIONS, type OptionSchema, type OptionSchemas } from './check-options.js'
+import { expectedValues, isValid, OPTIONS, type OptionSchema, type OptionSchemas } from './check-options.js'
 import { originResolver } from './http/origin.js'
 import type { HindsightOptions, ProfilerSettings } from './options.js'
 
@@ -50,14 +50,14 @@ function readVariable (schema: OptionSchema, { [schema.env ?? '']: text = '' }: 
     const values = list(text)
     const invalid = values.find((value) => items !== schema && !isValid(items, value))
     if (invalid === undefined) return values
-    throw new Error(`Environment: each item of ${env} must be ${expected(items)}, not "${invalid}"`)
+    throw new Error(`Environment: each item of ${env} must be ${expectedValues(items)}, not "${invalid}"`)
   }
   if (type === 'object') return Object.fromEntries(list(text).map(pair))
   if (text === '') return schema.default
   if (type === 'boolean' && (text === 'on' || text === 'off')) return text === 'on'
   const value = type === 'integer' && /^\d{1,15}$/.test(text) ? Number(text) : text
   if (isValid(schema, value)) return value
-  const valid = type === 'boolean' ? 'on or off' : expected(schema)
+  const valid = type === 'boolean' ? 'on or off' : expectedValues(schema)
   throw new Error(`Environment: ${schema.env} must be ${valid}, not "${text}"`)
 }
 

@@ -2,11 +2,11 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { resolve } from 'node:path'
 import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
-import { attempt } from './call.js'
+import { attemptCall } from './call.js'
 import { FAILED_START } from './error-page/render-html.js'
 import { declaredPlace } from './errors/declared-place.js'
 import { firstDeclaration, placeOfFailedStart, sourceOfFailedStart } from './errors/failed-start.js'
-import { messageOf, read } from './errors/thrown-value.js'
+import { messageOf, readProperty } from './errors/thrown-value.js'
 import { recordingOf, requestContext } from './lifecycle/state.js'
 import { LINES, type PublishedLine } from './logs/log-capture.js'
 import type { RouteTable } from './routing/route-table.js'
@@ -64,11 +64,11 @@ export function watchStart (): void {
     // Errors of requests have their pages.
     if (requestContext.getStore() !== undefined) return
     // An error thrown here would replace the other one.
-    attempt(() => process.stderr.write(sourceOfFailedStart(error, routeTablesOf(app))))
+    attemptCall(() => process.stderr.write(sourceOfFailedStart(error, routeTablesOf(app))))
   }
   const onLine = (message: unknown): void => {
     const { arguments: [fields] } = message as PublishedLine
-    const error = read(fields, 'err')
+    const error = readProperty(fields, 'err')
     if (error instanceof Error && requestContext.getStore() === undefined) logged = error
   }
   const onExit = (code: number): void => { if (code !== 0 && logged !== undefined) print(logged) }

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
-import { begin } from './begin.js'
+import { beginServices } from './begin.js'
 import { performance } from './clock.js'
 import { beginObservation } from './observe.js'
 import type { HindsightOptions } from './options.js'
@@ -32,7 +32,7 @@ Object.defineProperty(hindsight, Symbol.for('plugin-meta'), {
 
 async function open (app: FastifyInstance, options: HindsightOptions): Promise<void> {
   const started = performance.now()
-  const resolved = begin(app, options)
+  const resolved = beginServices(app, options)
   checkStorageSetting(resolved.settings?.storage)
   const { debug, recording } = app.hindsight
   if (app.pluginName.split(' -> ')[0] !== 'fastify' && debug) {

@@ -4,12 +4,12 @@ import {
 } from '@nestjs/common'
 import { ApplicationConfig } from '@nestjs/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isError, messageOf, nameOf, read } from './errors/thrown-value.js'
+import { isError, messageOf, nameOf, readProperty } from './errors/thrown-value.js'
 import { setCurrentCode } from './recording/handler-time.js'
 import { contextOf, recordingOf, requestContext, servicesOf, stateOf } from './lifecycle/state.js'
 import { currentLog } from './logs/log-capture.js'
 import type { LogLevel as RecordLevel } from './logs/log-record.js'
-import { cut, inspected } from './view/text.js'
+import { cutText, inspectValue } from './view/text.js'
 import type {} from './begin.js'
 
 const MAX_TEXT = 32_000
@@ -102,12 +102,12 @@ export class HindsightLogger extends ConsoleLogger {
     const log = currentLog()
     const [, errorStack, data] = others
     for (const message of messages) {
-      const stack = errorStack ?? (isError(message) ? read(message, 'stack') : undefined)
-      const text = isError(message) ? `${nameOf(message)}: ${messageOf(message)}` : inspected(message)
+      const stack = errorStack ?? (isError(message) ? readProperty(message, 'stack') : undefined)
+      const text = isError(message) ? `${nameOf(message)}: ${messageOf(message)}` : inspectValue(message)
       log?.note(LEVELS[level], {
         channel: context || 'app',
-        message: cut(text, MAX_TEXT),
-        context: { ...data, ...(stack !== undefined && { stack: cut(String(stack), MAX_TEXT) }) }
+        message: cutText(text, MAX_TEXT),
+        context: { ...data, ...(stack !== undefined && { stack: cutText(String(stack), MAX_TEXT) }) }
       })
     }
   }

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { begin } from './begin.js'
+import { beginServices } from './begin.js'
 import { settlesWithin } from './call.js'
 import { performance } from './clock.js'
 import type { Observer } from './observer.js'
@@ -30,8 +30,8 @@ export function observeRoutes (app: FastifyInstance, { options }: ResolvedOption
  * Observes an application from its creation, before its hooks and routes: the preload.
  * It registers no plugin: `pluginName` of the application would have its name.
  */
-export function preload (app: FastifyInstance, options: HindsightOptions): void {
-  const resolved = begin(app, options)
+export function preloadApplication (app: FastifyInstance, options: HindsightOptions): void {
+  const resolved = beginServices(app, options)
   if (app.hindsight.recording === 'none') return
   const observation = beginObservation(app, resolved)
   app.addHook('onReady', async function hindsightReady () {
@@ -50,7 +50,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   /** Undefined while it is loaded, null where that has failed. */
   let observer: Observer | null | undefined
 
-  const prepared = import('./prepare.js').then(({ prepare }) => { prepare(app, resolved) })
+  const prepared = import('./prepare.js').then(({ completeServices }) => { completeServices(app, resolved) })
   const loaded = prepared.then(async () => {
     const { openObserver } = await import('./observer.js')
     observer = await openObserver(app, resolved)

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderShortError } from './error-page/plain-pages.js'
-import { isRetrieval, OWN_SEGMENTS, pathnameOf, pathOf, representation } from './http/requests.js'
+import { isRetrieval, OWN_SEGMENTS, pathnameOf, pathOf, errorRepresentation } from './http/requests.js'
 import { recordRefused } from './http/refused-message.js'
 
 /** Whether the private Fastify instance of the pages is being made: the preload ignores it. */
@@ -113,7 +113,7 @@ async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstan
 }
 
 function answer (status: number, request: FastifyRequest, reply: FastifyReply, detail?: string): FastifyReply {
-  const { type, contentType } = representation(request.headers.accept)
+  const { type, contentType } = errorRepresentation(request.headers.accept)
   reply.code(status).headers({ vary: 'accept', 'content-type': contentType, 'x-content-type-options': 'nosniff' })
   return reply.send(renderShortError(status, type, { detail }))
 }

@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance } from 'fastify'
-import { preload } from './observe.js'
+import { preloadApplication } from './observe.js'
 import { isOpening } from './page-server.js'
 import { readPackageOptions } from './environment.js'
 import { warnOnce } from './lifecycle/state.js'
@@ -14,7 +14,7 @@ subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance }
   const { version } = fastify
   if (isOpening) return
-  if (version.startsWith('5.')) preload(fastify, options)
+  if (version.startsWith('5.')) preloadApplication(fastify, options)
   // The process may have another copy of Fastify, of another version.
   else warnOnce(`An application with Fastify ${version} is not observed: fastify-hindsight needs Fastify 5`)
 })

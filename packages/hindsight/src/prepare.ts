@@ -26,7 +26,7 @@ const isReplay = (): boolean => replayContext.getStore()?.replayOf !== undefined
  * Checks the values of options and completes `app.hindsight`. Throws an error with the option's name.
  * `ofLifecycle`: the parts of a lifecycle.
  */
-export function prepare (
+export function completeServices (
   app: FastifyInstance, { options, settings }: ResolvedOptions, ofLifecycle: readonly Part[] = []
 ): void {
   const { collectors = [] } = settings ?? {}

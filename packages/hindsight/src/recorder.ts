@@ -3,9 +3,9 @@
  * it. An application registers the plugin instead. `docs/reference/recorder.md` describes it.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { begin } from './begin.js'
+import { beginServices } from './begin.js'
 import { addStartMessage, observeRoutes } from './observe.js'
-import { openRecorder as openStoreAndRecorder, prepare, type ResolvedOptions } from './prepare.js'
+import { openRecorder as openStoreAndRecorder, completeServices, type ResolvedOptions } from './prepare.js'
 import { internalHook, type LastHook } from './lifecycle/hooks.js'
 import { stateOf, type Lifecycle } from './lifecycle/state.js'
 import type { HindsightOptions } from './options.js'
@@ -32,10 +32,10 @@ export interface OpenedRecorder {
 export async function openRecorder (
   app: FastifyInstance, options: HindsightOptions, lifecycle: Lifecycle, parts: readonly Part[] = []
 ): Promise<OpenedRecorder> {
-  const resolved = begin(app, options, lifecycle)
+  const resolved = beginServices(app, options, lifecycle)
   const { debug, recording } = app.hindsight
   observeRoutes(app, resolved)
-  prepare(app, resolved, parts)
+  completeServices(app, resolved, parts)
   // Stacks show the source that was written.
   if (debug) process.setSourceMapsEnabled(true)
   let handler: LastHook | null = null
@@ -98,7 +98,7 @@ export type {
 export type { HookRun } from './lifecycle/event-recorder.js'
 export type { ListenerEvent, PassName, Slot } from './lifecycle/events.js'
 export type { Recorder } from './recording/recorder.js'
-export { after, internalHook, isPromise } from './lifecycle/hooks.js'
+export { callAfter, internalHook, isPromise } from './lifecycle/hooks.js'
 export { addServerTiming, watchErrorHandlers } from './recording/handler-time.js'
 
 // The options, and the environment.
@@ -122,7 +122,7 @@ export const createTables = createPgTables as unknown as (pool: PostgresPool, sq
 export { absoluteUrl, addressRanges, isOwnOrigin as isSameOrigin } from './http/origin.js'
 export {
   connectionOf, headerText, isOwnPath as isProfilerPath, isRetrieval, messageState, namesHtml, pathnameOf, pathOf,
-  percentDecoded, percentEncoded, preferredType, representation, ruleFinder, setMessageState, targetOf
+  percentDecoded, percentEncoded, preferredType, errorRepresentation, ruleFinder, setMessageState, targetOf
 } from './http/requests.js'
 export {
   addVary, afterBody, dropReplaced, headerValues, invalidHeaders, isPrivate, isRedirect, noncesOf, preventCaching,
@@ -134,11 +134,11 @@ export { badRequest, httpError, NotFoundError, ParamConversionError } from './ht
 export { explainInsecure, explainNoMatch, notFound, type NoMatch } from './routing/no-match.js'
 export { routeMatchOf, routeName, routerOptionsOf } from './routing/route-table.js'
 export { byOption } from './errors/refusal.js'
-export { isError, messageOf, nameOf, read as readProperty, statusOf } from './errors/thrown-value.js'
+export { isError, messageOf, nameOf, readProperty, statusOf } from './errors/thrown-value.js'
 export { exceptionsOf, maskOf } from './errors/masked-exceptions.js'
 export { handlerFrame, ownFrame as applicationFrame } from './errors/declared-place.js'
 export { addInternalFolder, placeOf } from './errors/stack-frame.js'
-export { attempt, settlesWithin, withStackLimit } from './call.js'
+export { attemptCall, settlesWithin, withStackLimit } from './call.js'
 export { corsVerdict, isPreflight, originsText } from './parts/cors/verdict.js'
 
 // Parts of a profile.
@@ -147,7 +147,7 @@ export { cors as corsPart } from './parts/cors/index.js'
 export { csp as cspPart } from './parts/csp/index.js'
 export { fieldsPart, isObject, listOf, type Data } from './parts/read.js'
 export { flattenPaths } from './parts/section.js'
-export { note, pairsSection, rowsSection } from './view/components.js'
+export { noteText, pairsSection, rowsSection } from './view/components.js'
 
 // How a failure, a redirect and a failed start are rendered.
 export { plainStack, renderShortError } from './error-page/plain-pages.js'

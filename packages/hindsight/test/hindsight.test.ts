@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { hindsight } from '../src/hindsight.js'
-import { preload } from '../src/observe.js'
+import { preloadApplication } from '../src/observe.js'
 import type { HindsightOptions } from '../src/options.js'
 import { asides, connection, place } from './store/support.js'
 import { profileOf } from './support/app.js'
@@ -125,7 +125,7 @@ t.test('a storage that names no store stops the start in both products, also wit
   }
   const preloaded = Fastify()
   t.teardown(() => preloaded.close())
-  preload(preloaded, { debug: true, profiler: { storage: 'postgres://' } })
+  preloadApplication(preloaded, { debug: true, profiler: { storage: 'postgres://' } })
   await t.rejects(async () => { await preloaded.ready() }, { message }, 'the preload')
 })
 

@@ -7,7 +7,7 @@ import Fastify, { type FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { service } from '../../../app/service.js'
 import { hindsight } from '../src/hindsight.js'
-import { preload } from '../src/observe.js'
+import { preloadApplication } from '../src/observe.js'
 import type { HindsightOptions } from '../src/options.js'
 import { listen, newest, profileOf } from './support/app.js'
 
@@ -29,7 +29,7 @@ async function application (
   const ran: string[] = []
   const stream = { write: (line: string) => { lines.push(JSON.parse(line).msg) } }
   const app = Fastify({ pluginTimeout: 60_000, logger: { stream }, ...server }) as unknown as FastifyInstance
-  if (product === 'preload') preload(app, OPTIONS)
+  if (product === 'preload') preloadApplication(app, OPTIONS)
   app.addHook('onRequest', async ({ id }) => { ran.push(`onRequest ${id}`) })
   app.addHook('onResponse', async ({ id }) => { ran.push(`onResponse ${id}`) })
   if (product === 'plugin') await app.register(hindsight, OPTIONS)

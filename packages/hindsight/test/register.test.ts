@@ -3,7 +3,7 @@ import Fastify from 'fastify'
 import fp from 'fastify-plugin'
 import { readPackageOptions as preloadOptions } from '../src/environment.js'
 import { hindsight } from '../src/hindsight.js'
-import { preload } from '../src/observe.js'
+import { preloadApplication } from '../src/observe.js'
 import { profileOf } from './support/app.js'
 
 t.test('the options of the preload come from the environment, and enable no listener', async (t) => {
@@ -22,7 +22,7 @@ t.test('the options of the preload come from the environment, and enable no list
 
 t.test('routes and hooks that are declared immediately are recorded', async (t) => {
   const app = Fastify()
-  preload(app, { debug: true, profiler: { storage: 'memory' } })
+  preloadApplication(app, { debug: true, profiler: { storage: 'memory' } })
   app.addHook('onRequest', async function mine () {})
   app.get('/', async () => ({ hello: 'world' }))
   t.teardown(() => app.close())
@@ -34,7 +34,7 @@ t.test('routes and hooks that are declared immediately are recorded', async (t) 
 for (const debug of [true, false]) {
   t.test(`the names of plugins are those of the application with the preload, debug ${debug}`, async (t) => {
     const app = Fastify()
-    preload(app, { debug, profiler: { storage: 'memory' } })
+    preloadApplication(app, { debug, profiler: { storage: 'memory' } })
     t.teardown(() => app.close())
     const names: string[] = []
     app.register(fp(async (app) => {
@@ -52,14 +52,14 @@ for (const debug of [true, false]) {
 t.test('an invalid option stops the start of an application with the preload', async (t) => {
   const app = Fastify()
   const collector = { name: 'own', collect: () => ({}) }
-  preload(app, { debug: true, profiler: { storage: 'memory', collectors: [collector, collector] } })
+  preloadApplication(app, { debug: true, profiler: { storage: 'memory', collectors: [collector, collector] } })
   t.teardown(() => app.close())
   await t.rejects(async () => { await app.ready() }, { message: /own/ })
 })
 
 t.test('registering the plugin in addition to the preload is refused', async (t) => {
   const app = Fastify()
-  preload(app, { debug: true, profiler: { storage: 'memory' } })
+  preloadApplication(app, { debug: true, profiler: { storage: 'memory' } })
   t.teardown(() => app.close())
   await t.rejects(async () => { await app.register(hindsight) }, { message: /registered twice/ })
 })

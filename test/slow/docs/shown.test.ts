@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import t, { type Test } from 'tap'
 import { options as serverOptions } from '../../../app/app.js'
-import { execute } from '../../../packages/hindsight/src/cli/run.js'
+import { executeCommand } from '../../../packages/hindsight/src/cli/run.js'
 import { hindsight } from '../../../packages/hindsight/src/hindsight.js'
 import { testdir } from '../../../packages/hindsight/test/support/folder.js'
 import { build, listen, build as buildTested, profileOf } from '../../../packages/hindsight/test/support/app.js'
@@ -87,7 +87,7 @@ for (const page of ['README.md', 'docs/how-to/blocked.md', 'examples/plugin-js/R
       let said = ''
       out.on('data', (text: string) => { said += text })
       const args = words.map((word) => word.replace('3fa94c', String(headers['x-debug-token'])))
-      t.same([await execute([...args, '--data-dir', dataDir], out, err), String(err.read() ?? '')], [0, ''], words.join(' '))
+      t.same([await executeCommand([...args, '--data-dir', dataDir], out, err), String(err.read() ?? '')], [0, ''], words.join(' '))
       t.ok(said.length > 10, said)
     }
   })

@@ -33,18 +33,20 @@ const COMMON: CommandOptions = {
 }
 
 /** Runs the command line in its own process, and ends the process. */
-export async function run (args: readonly string[]): Promise<void> {
+export async function runCommandLine (args: readonly string[]): Promise<void> {
   const { stdout, stderr } = process
   // A reader such as `head` closes the pipe when it has enough.
   stdout.once('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
-  const exitCode = await execute(args, stdout, stderr)
+  const exitCode = await executeCommand(args, stdout, stderr)
   for (const stream of [stdout, stderr]) await new Promise((resolve) => { stream.write('', resolve) })
   // Timers of an application that `lifecycle` has loaded would keep the process running.
   process.exit(exitCode)
 }
 
 /** Runs a command and returns its exit code: 0, 1 for a failure, or what the command returns. */
-export async function execute ([name = 'help', ...rest]: readonly string[], out: Output, err: Output): Promise<number> {
+export async function executeCommand (
+  [name = 'help', ...rest]: readonly string[], out: Output, err: Output
+): Promise<number> {
   const terminal = new Terminal(out)
   // A promise: a server of the Model Context Protocol may run several tools at once.
   let opening: Promise<ProfileStorage> | undefined

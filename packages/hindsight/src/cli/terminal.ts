@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { styleText } from 'node:util'
-import { milliseconds } from '../view/components.js'
+import { formatTime } from '../view/components.js'
 import { listedException, type ProfileSummary } from '../store/profile.js'
 import { visibleJson, visibleLine } from '../view/text.js'
 
@@ -53,13 +53,13 @@ export function requestLines (mark: string, request: ShownRequest, { columns, st
   const { token, status, time, duration, method, url } = request
   const exception = listedException(request)
   const color = status >= 500 ? 'red' : status >= 400 ? 'yellow' : status >= 300 ? 'cyan' : status > 0 ? 'green' : 'dim'
-  const facts = `${time.slice(5, 19).replace('T', ' ')}Z ${milliseconds(duration).padStart(9)}`
+  const facts = `${time.slice(5, 19).replace('T', ' ')}Z ${formatTime(duration).padStart(9)}`
   const path = url.replace(/^https?:\/\/[^/?#]*(?=\/)/, '')
-  const target = style('reset', shorten(`${method} ${path}`, columns - 43))
+  const target = style('reset', shortenMiddle(`${method} ${path}`, columns - 43))
   const code = status === 0 ? '···' : String(status)
   return [
     `${mark} ${style('bold', token)}  ${style(color, code)}  ${style('dim', facts)}  ${target}`,
-    ...exception === null ? [] : [`  ${style('red', shorten(exception, columns - 2))}`]
+    ...exception === null ? [] : [`  ${style('red', shortenMiddle(exception, columns - 2))}`]
   ]
 }
 
@@ -67,11 +67,11 @@ export function requestLines (mark: string, request: ShownRequest, { columns, st
 export function sentenceLines (text: string, { columns, style }: Formatter, color: Style = 'yellow'): string[] {
   const [line, width] = [visibleLine(text), Math.max(1, columns - 2)]
   const parts = line.length <= width ? null : line.match(new RegExp(`.{1,${width}}(?: |$)|\\S+ ?`, 'g'))
-  return (parts ?? [line]).map((part) => `  ${style(color, shorten(part.trimEnd(), width))}`)
+  return (parts ?? [line]).map((part) => `  ${style(color, shortenMiddle(part.trimEnd(), width))}`)
 }
 
 /** Shortens a line in the middle: the end of a URL is as useful as its beginning. */
-export function shorten (text: string, columns: number): string {
+export function shortenMiddle (text: string, columns: number): string {
   const line = visibleLine(text)
   const half = Math.max(1, Math.floor((columns - 1) / 2))
   return line.length <= columns ? line : `${line.slice(0, half)}…${line.slice(-half)}`

@@ -1,9 +1,9 @@
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { functionOf, type CodeExcerpt, type FlattenedException, type StackFrame } from '../errors/exception.js'
 import { sourceCache } from '../errors/source-file.js'
 import { placeOf, shortFile } from '../errors/stack-frame.js'
-import { counted, cut, escapeHtml, html, SafeHtml, visibleLine, type HtmlValue } from '../view/text.js'
+import { formatCount, cutText, escapeHtml, html, SafeHtml, visibleLine, type HtmlValue } from '../view/text.js'
 import { readAsset } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
 import { everyException, fieldText } from './render-text.js'
@@ -54,7 +54,7 @@ export function renderChain (chain: readonly FlattenedException[], view: Excepti
 <${heading}><span class="position">[${i + 1}/${chain.length}]</span> <span class="name">${name}</span></${heading}>
 ${statusCode !== undefined && html`<span class="tag">status ${statusCode}</span>`}
 ${code !== undefined && html`<span class="tag">code ${code}</span>`}
-<p class="message">${cut(message, MAX_MESSAGE) || '(no message)'}</p>
+<p class="message">${cutText(message, MAX_MESSAGE) || '(no message)'}</p>
 ${renderFields(fields)}
 ${note !== undefined && html`<p class="note">${note}</p>`}
 </header>
@@ -77,7 +77,7 @@ export function renderFields (fields: Record<string, unknown> = {}): HtmlValue {
 
 function renderMembers (errors: readonly FlattenedException[][], view: ExceptionsView, level: number): SafeHtml {
   const items = errors.map((chain) => html`<li>${renderChain(chain, view, level)}</li>`)
-  return html`<details class="members" open><summary>${counted(errors.length, 'error')} inside</summary>
+  return html`<details class="members" open><summary>${formatCount(errors.length, 'error')} inside</summary>
 <ol>${items}</ol></details>`
 }
 
@@ -101,7 +101,7 @@ function renderFrames ({ frames }: FlattenedException, view: ExceptionsView): Sa
 
 /** Consecutive frames outside the application; if their first call is listed already, only their number. */
 function vendorFrames (frames: readonly StackFrame[], view: ExceptionsView): SafeHtml {
-  const count = counted(frames.length, 'vendor frame')
+  const count = formatCount(frames.length, 'vendor frame')
   const [first] = frames as [StackFrame]
   const call = `${first.function} ${placeOf(first)}`
   if (view.shown.has(call)) return html`<li class="fold"><p>${count} as above</p></li>`
@@ -117,7 +117,7 @@ function frameItem (frame: StackFrame, open: boolean, { editor, shown }: Excepti
   if (shown.has(place)) return item(html`<span class="above">shown above</span>`)
   if (excerpt === undefined) return item('')
   shown.add(place)
-  const source = cut(excerpt.lines[line - excerpt.start]?.trim() || 'Source', MAX_LINE)
+  const source = cutText(excerpt.lines[line - excerpt.start]?.trim() || 'Source', MAX_LINE)
   return item(html`<details${open && ' open'}><summary><code class="line">${source}</code></summary>
 ${renderExcerpt(frame, open ? undefined : AROUND)}</details>`)
 }
@@ -158,7 +158,7 @@ export function renderTraces (chain: readonly FlattenedException[], isOpen = fal
   return exceptions.map(({ name, message, stack }, i, all) => html`<details class="trace card"${
     isOpen && i === all.length - 1 && ' open'}>
 <summary><h3><span class="position">[${i + 1}/${all.length}]</span> ${name}</h3></summary>
-<pre data-copy="Copy">${cut(stack || `${name}: ${message}`, limit)}</pre>
+<pre data-copy="Copy">${cutText(stack || `${name}: ${message}`, limit)}</pre>
 </details>`)
 }
 
@@ -206,7 +206,7 @@ export function highlightLines (lines: readonly string[], file: string, mark: Ma
   if (!SOURCE.test(file)) return escaped()
   // The types of the package have an overload for `true` only.
   const options = { jsx: /x$/i.test(file) } as { jsx: true }
-  return attempt(() => highlightTokens(jsTokens(lines.join('\n'), options), mark), escaped)
+  return attemptCall(() => highlightTokens(jsTokens(lines.join('\n'), options), mark), escaped)
 }
 
 type AnyToken = Token | JSXToken

@@ -1,8 +1,8 @@
 import { isErrorOrWorse, isNotification, stacksLast, type LogRecord } from '../logs/log-record.js'
 import { readAsset } from '../view/asset.js'
-import { fold, milliseconds, place, table } from '../view/components.js'
+import { foldedContent, formatTime, placeElement, markupTable } from '../view/components.js'
 import type { EditorLink } from '../view/editor.js'
-import { cut, html, safeJson, timeOfDay, type HtmlValue, type SafeHtml } from '../view/text.js'
+import { cutText, html, safeJson, timeOfDay, type HtmlValue, type SafeHtml } from '../view/text.js'
 
 export const style = readAsset(import.meta.url, './logs.css')
 
@@ -13,20 +13,21 @@ export function logTable (lines: readonly LogRecord[], editor: EditorLink | null
     const { time, offset, level, channel, message, context, source } = line
     const classes = `log log-${level}${isNotification(line) ? ' event' : ''}`
     const from = source !== undefined &&
-      html` <small>${place(source.replace(/(:\d+):\d+$/, '$1'), editor)}</small>`
+      html` <small>${placeElement(source.replace(/(:\d+):\d+$/, '$1'), editor)}</small>`
     return html`<tr class="${classes}"${line === first && html` id="first-error"`}>
 <td><time datetime="${time}">${timeOfDay(String(time))}</time>\
-${offset !== undefined && html` <small>+${milliseconds(offset)}</small>`}</td>
+${offset !== undefined && html` <small>+${formatTime(offset)}</small>`}</td>
 <td><span class="level">${level}</span></td><td>${channel}</td>
-<td class="text"><span>${cut(String(message), limit)}</span>${from}${contextOf(context, limit)}</td></tr>
+<td class="text"><span>${cutText(String(message), limit)}</span>${from}${contextOf(context, limit)}</td></tr>
 `
   })
-  return table('Log lines', ['Time', 'Level', 'Channel', 'Message'], rows, 'rows logs')
+  return markupTable('Log lines', ['Time', 'Level', 'Channel', 'Message'], rows, 'rows logs')
 }
 
 function contextOf (context: unknown, limit: number): HtmlValue {
   const names = Object.keys(Object(context) as object)
   // As JSON, with the line breaks of texts such as stacks.
   const fields = safeJson(stacksLast(context), 2).replace(/(?<!\\)((?:\\\\)*)\\n/g, '$1\n      ')
-  return names.length > 0 && fold(cut(names.join(', '), 80), html`<pre class="data">${cut(fields, limit)}</pre>`)
+  if (names.length === 0) return false
+  return foldedContent(cutText(names.join(', '), 80), html`<pre class="data">${cutText(fields, limit)}</pre>`)
 }

@@ -1,7 +1,7 @@
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import type { Representation } from '../http/requests.js'
 import { STATUS_CODES } from '../http/node-http.js'
-import { cut, html, htmlPage } from '../view/text.js'
+import { cutText, html, htmlPage } from '../view/text.js'
 
 const SERVER_ERROR =
   'Something is broken. Please try again later, and let us know what you were doing when this happened.'
@@ -58,8 +58,8 @@ ${detail !== undefined && html`<pre tabindex="0">${detail}</pre>`}
 
 /** The stack of a raised value, or the value as text; for errors of `flattenError` and `inspect`. Never throws. */
 export function plainStack (error: unknown): string {
-  return attempt(() => {
+  return attemptCall(() => {
     const stack: unknown = Object(error).stack
-    return cut(typeof stack === 'string' && stack !== '' ? stack : String(error), MAX_STACK)
+    return cutText(typeof stack === 'string' && stack !== '' ? stack : String(error), MAX_STACK)
   }, () => 'A value that cannot be shown.')
 }

@@ -4,14 +4,14 @@ import { frameAt, placeOf } from '../errors/stack-frame.js'
 import type { Nonces } from '../http/responses.js'
 import { readAsset } from '../view/asset.js'
 import {
-  counted, cut, grouped, html, htmlPage, oneLine, SafeHtml, visibleLine, type HtmlValue
+  formatCount, cutText, formatInteger, html, htmlPage, oneLine, SafeHtml, visibleLine, type HtmlValue
 } from '../view/text.js'
 import type { EditorLink } from '../view/editor.js'
 import {
   fileLink, renderExceptions, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
 } from './exceptions.js'
 import {
-  chainLines, everyException, headline, logCounts, mainSource, renderText
+  chainLines, everyException, reportHeadline, logCounts, mainSource, renderText
 } from './render-text.js'
 import { reasonOf, rejectedIn, summaryIn, type FailureProfile } from './failure-profile.js'
 import { logTable, style as logsStyle } from './logs.js'
@@ -43,7 +43,7 @@ const RELOAD = new SafeHtml(`setInterval(() => fetch('/_profiler/', { method: 'H
 
 /** The diagnostic page. It is complete without its script. All text of the failure is escaped. */
 export function renderHtml (failure: FailureProfile, nonce: Nonces, editor: EditorLink | null): SafeHtml {
-  const title = `${cut(oneLine(headline(failure)), MAX_TITLE)} (${failure.status} ${reasonOf(failure)})`
+  const title = `${cutText(oneLine(reportHeadline(failure)), MAX_TITLE)} (${failure.status} ${reasonOf(failure)})`
   const source = mainSource(failure)
   const hints = failure.hints.length > 0 &&
     html`<div class="hints">${failure.hints.map((hint) => hintCard(hint, editor))}</div>`
@@ -116,7 +116,7 @@ function kindOf (status: number): string {
 
 /** The headline, and what is below it of a longer message. */
 function messageParts (failure: FailureProfile): [first: string, rest: string] {
-  const message = cut(headline(failure).trimEnd(), MAX_HEADLINE)
+  const message = cutText(reportHeadline(failure).trimEnd(), MAX_HEADLINE)
   if (!LONG_MESSAGE.test(message)) return [message, '']
   const [, line, rest] = /^(.{1,110})\n([^]*)$/.exec(message) ?? []
   return line === undefined || rest === undefined ? [`${message.slice(0, MAX_FIRST)}…`, message] : [line, rest]
@@ -147,7 +147,7 @@ function cause (failure: FailureProfile): HtmlValue {
   const { name, code, members } = root
   const facts = [code === undefined ? undefined : `code ${code}`, members].filter((fact) => fact !== undefined)
   return html`<p class="cause">${visibleLine(name)} ${facts.map((fact) =>
-    html`<span>${visibleLine(cut(fact, MAX_HEADLINE))}</span> `)}</p>`
+    html`<span>${visibleLine(cutText(fact, MAX_HEADLINE))}</span> `)}</p>`
 }
 
 function chain (failure: FailureProfile, editor: EditorLink | null): SafeHtml | false {
@@ -156,17 +156,17 @@ function chain (failure: FailureProfile, editor: EditorLink | null): SafeHtml | 
   const more = lines.length - MAX_CHAIN
   const items = lines.slice(0, MAX_CHAIN).map(({ before, frame, index }) => {
     const { name, message } = failure.exceptions[index] as { name: string, message: string }
-    const text = visibleLine(cut(message, MAX_LINE))
+    const text = visibleLine(cutText(message, MAX_LINE))
     const place = frame !== undefined && html`${fileLink(frame, editor)} as `
     return html`<li>${before} ${place}<a href="#exception-${index + 1}">${visibleLine(name)}</a>: ${text}</li>`
   })
   return html`<ol class="chain">${items}${
-    more > 0 && html`<li><a href="#exceptions">${grouped(more)} more</a></li>`}</ol>`
+    more > 0 && html`<li><a href="#exceptions">${formatInteger(more)} more</a></li>`}</ol>`
 }
 
 function facts (failure: FailureProfile): HtmlValue {
   const { method, url, route, token, profileUrl } = failure
-  const target = cut(visibleLine(`${method} ${url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_LINE)
+  const target = cutText(visibleLine(`${method} ${url.replace(/^[a-z]+:\/\/[^/]*/i, '')}`), MAX_LINE)
   return [
     html`<li><a href="#request"><code>${target}</code></a></li>`,
     route?.controller && html`<li class="controller">handled by <code>${visibleLine(route.controller)}</code></li>`,
@@ -189,7 +189,7 @@ function navigation (failure: FailureProfile): SafeHtml {
   const exceptions = html`Exceptions <span class="count">${failure.exceptions.length}</span>`
   return html`<nav class="sections" aria-label="Sections"><ul class="wrap">
 ${!isShort && html`<li><a href="#exceptions">${exceptions}</a></li>`}
-<li><a href="#logs">Logs <span class="count${failures > 0 && ' bad'}">${grouped(lines)}</span></a></li>
+<li><a href="#logs">Logs <span class="count${failures > 0 && ' bad'}">${formatInteger(lines)}</span></a></li>
 ${!isShort && html`<li><a href="#stack-traces">Stack Traces <span class="count">${traces}</span></a></li>`}
 <li><a href="#request">Request</a></li>
 </ul></nav>`
@@ -227,13 +227,13 @@ function renderLogs (failure: FailureProfile): SafeHtml {
   const { logs } = failure
   const { lines, failures } = logCounts(failure)
   const notifications = logs.filter(isNotification).length
-  const first = html` <a class="count bad" href="#first-error">${counted(failures, 'error')}<span
+  const first = html` <a class="count bad" href="#first-error">${formatCount(failures, 'error')}<span
 class="hidden-visually">: go to the first</span></a>`
   // The notifications of listeners are hidden unless their box is checked.
   const box = html`<label class="event-box"><input type="checkbox" name="event" autocomplete="off"> event
-<span class="number">${grouped(notifications)}</span></label>`
+<span class="number">${formatInteger(notifications)}</span></label>`
   return html`<section id="logs" aria-labelledby="logs-title">
-<h2 id="logs-title">Logs <span class="count">${grouped(lines)}</span>${failures > 0 && first}</h2>
+<h2 id="logs-title">Logs <span class="count">${formatInteger(lines)}</span>${failures > 0 && first}</h2>
 ${notifications === logs.length && html`<p class="note">No log messages.</p>`}${notifications > 0 && box}${
   omission(failure)}${logs.length > 0 && html`<div class="card">${logTable(logs, null, MAX_TEXT)}</div>`}
 </section>`
@@ -243,6 +243,6 @@ function omission (failure: FailureProfile): HtmlValue {
   if (failure.logsOmitted === undefined) return null
   const { profileUrl } = failure
   const link = profileUrl && html` <a href="${profileUrl}">The profile of this request</a> has more of them.`
-  const lines = counted(failure.logsOmitted, 'line is', 'lines are')
+  const lines = formatCount(failure.logsOmitted, 'line is', 'lines are')
   return html`<p class="note omission">${lines} left out here, the oldest and least severe.${link}</p>`
 }

@@ -1,7 +1,7 @@
 import type { RejectedInput } from '../errors/exception.js'
 import { isClientHeader } from '../http/requests.js'
-import { table } from '../view/components.js'
-import { counted, cut, html, visibleLine, type HtmlValue, type SafeHtml } from '../view/text.js'
+import { markupTable } from '../view/components.js'
+import { formatCount, cutText, html, visibleLine, type HtmlValue, type SafeHtml } from '../view/text.js'
 import { requestIn, type FailureProfile } from './failure-profile.js'
 import { bodyText, fieldText } from './render-text.js'
 
@@ -13,7 +13,7 @@ export function renderRequest (failure: FailureProfile): SafeHtml {
   const { method, url, ip, route, sentences } = failure
   const { query, body, headers } = requestIn(failure)
   const rows = (entries: ReadonlyArray<readonly [string, string]>): SafeHtml[] => entries.map(([name, value]) =>
-    html`<div><dt>${visibleLine(cut(name, MAX_TEXT))}</dt> <dd>${visibleLine(cut(value, MAX_TEXT))}</dd></div>
+    html`<div><dt>${visibleLine(cutText(name, MAX_TEXT))}</dt> <dd>${visibleLine(cutText(value, MAX_TEXT))}</dd></div>
 `)
   const fields = (data: object = {}, label: string): Array<[string, string]> =>
     Object.entries(data).map(([name, value]) => [`${label} ${name}`, fieldText(value)])
@@ -25,7 +25,7 @@ ${rows([[method, url], ...route === null ? [] : [['Route', route.name] as const]
   ...fields(route?.params, 'Parameter'), ...fields(query, 'Query')])}
 </dl>${body !== undefined && html`<h3>Body</h3><pre tabindex="0">${bodyText(body)}</pre>`}
 <dl>${rows(headers.filter((header) => !ofClient.includes(header)))}</dl>
-<details><summary>Client ${ip}, ${counted(ofClient.length, 'header')}</summary><dl>${rows(ofClient)}</dl></details>
+<details><summary>Client ${ip}, ${formatCount(ofClient.length, 'header')}</summary><dl>${rows(ofClient)}</dl></details>
 </div>
 </section>`
 }
@@ -34,7 +34,7 @@ ${rows([[method, url], ...route === null ? [] : [['Route', route.name] as const]
 export function rejectedMarkup ({ fields = [] }: RejectedInput): HtmlValue {
   const rows = fields.map(({ field, received, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
 <td>${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td>${expected}</td></tr>`)
-  return rows.length > 0 && table('Rejected fields', ['Field', 'Received', 'Expected'], rows, 'rejected')
+  return rows.length > 0 && markupTable('Rejected fields', ['Field', 'Received', 'Expected'], rows, 'rejected')
 }
 
 export function rejectedTitle ({ part }: RejectedInput): string {

@@ -3,11 +3,13 @@ import {
   firstOwnFrame, functionOf, mainCause, type FlattenedException, type RejectedInput, type StackFrame
 } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
-import { numbered } from '../errors/source-file.js'
+import { numberedLines } from '../errors/source-file.js'
 import { frameAt, placeOf } from '../errors/stack-frame.js'
 import { isErrorOrWorse, isNotification, mostSevere, stacksLast, type LogRecord } from '../logs/log-record.js'
 import type { Profile } from '../store/profile.js'
-import { code, counted, cut, escapeMarkdown, fence, safeJson, timeOfDay, visibleLine } from '../view/text.js'
+import {
+  codeSpan, formatCount, cutText, escapeMarkdown, fencedCode, safeJson, timeOfDay, visibleLine
+} from '../view/text.js'
 import { reasonOf, rejectedIn, requestIn, summaryIn, type FailureProfile } from './failure-profile.js'
 
 const MAX_FRAMES = 8
@@ -39,22 +41,22 @@ export function renderText (failure: FailureProfile): string {
   const parts = [
     `# ${status} ${escapeMarkdown(reasonOf(failure))}`,
     DATA_NOTE,
-    ...messageParts(headline(failure)),
-    code(`${method} ${url}`),
+    ...messageParts(reportHeadline(failure)),
+    codeSpan(`${method} ${url}`),
     ...causeParts(failure)
   ]
   if (summary !== undefined) parts.push(escapeMarkdown(summary))
   if (rejected !== undefined) parts.push(...rejectedParts(rejected))
   if (source !== null) parts.push(...sourceParts(source))
   parts.push(...hints.flatMap(hintParts))
-  if (route?.controller !== undefined) parts.push(`Handled by ${code(route.controller)}.`)
-  if (profileUrl !== undefined) parts.push(`Profile: ${code(profileUrl)}`)
+  if (route?.controller !== undefined) parts.push(`Handled by ${codeSpan(route.controller)}.`)
+  if (profileUrl !== undefined) parts.push(`Profile: ${codeSpan(profileUrl)}`)
   parts.push(
     '## Exceptions',
     ...chainParts(exceptions, source),
     '## Request',
     ...sentences.map(escapeMarkdown),
-    fence(requestText(failure), 'http'),
+    fencedCode(requestText(failure), 'http'),
     '## Last log lines',
     logText(failure)
   )
@@ -69,7 +71,7 @@ export function chainParts (chain: readonly FlattenedException[], shown: MainSou
 
 /** The message of a failure: code, so that it is no heading, link or instruction of the document. */
 export function messageParts (message = ''): string[] {
-  return message.trim() === '' ? [] : [code(cut(message, MAX_TITLE))]
+  return message.trim() === '' ? [] : [codeSpan(cutText(message, MAX_TITLE))]
 }
 
 /** The class of the root cause, and the errors that it was rethrown as. */
@@ -80,8 +82,8 @@ function causeParts (failure: FailureProfile): string[] {
     .map((fact) => ` · ${escapeMarkdown(fact)}`)
   const chain = chainLines(failure).slice(0, MAX_FRAMES).map(({ before, frame, index }) => {
     const { name, message } = failure.exceptions[index] as FlattenedException
-    const place = frame === undefined ? '' : ` ${code(placeOf(frame))} as`
-    return `- ${before}${place} ${escapeMarkdown(cut(`${name}: ${message}`, MAX_TITLE))}`
+    const place = frame === undefined ? '' : ` ${codeSpan(placeOf(frame))} as`
+    return `- ${before}${place} ${escapeMarkdown(cutText(`${name}: ${message}`, MAX_TITLE))}`
   })
   return [`**${escapeMarkdown(root.name)}**${facts.join('')}`, ...(chain.length === 0 ? [] : [chain.join('\n')])]
 }
@@ -89,32 +91,32 @@ function causeParts (failure: FailureProfile): string[] {
 /** What a schema rejected. */
 export function rejectedParts ({ part, fields = [] }: RejectedInput): string[] {
   const rows = fields.map(({ field, received, expected }) =>
-    `- ${code(`${part}.${field}`)}: ${received === undefined ? 'missing' : `received ${code(received)}`}, ` +
+    `- ${codeSpan(`${part}.${field}`)}: ${received === undefined ? 'missing' : `received ${codeSpan(received)}`}, ` +
     `expected ${escapeMarkdown(expected)}`)
   return rows.length === 0 ? [] : [rows.join('\n')]
 }
 
 /** The place and the source that are shown first. */
 export function sourceParts ({ frame, title }: MainSource): string[] {
-  return [`${title}: ${code(placeOf(frame))}`, excerptBlock(frame)]
+  return [`${title}: ${codeSpan(placeOf(frame))}`, excerptBlock(frame)]
 }
 
 /** The paragraphs of a hint. */
 export function hintParts (
   { title, text, routes = [], steps = [], code: source, language = 'ts', mark, source: place }: Hint
 ): string[] {
-  const at = (source?: string): string => source === undefined ? '' : ` (${code(placeOf(frameAt(source)))})`
+  const at = (source?: string): string => source === undefined ? '' : ` (${codeSpan(placeOf(frameAt(source)))})`
   const sentence = escapeMarkdown(text) + at(place)
   return [
     `## Hint: ${escapeMarkdown(title)}`,
     ...(sentence === '' ? [] : [sentence]),
-    ...(source === undefined ? [] : [fence(mark === undefined ? source : withCaret(source, mark), language)]),
+    ...(source === undefined ? [] : [fencedCode(mark === undefined ? source : withCaret(source, mark), language)]),
     ...routes.map(({ methods, pattern, why, source: place }) =>
-      `- ${code(`${methods.join(', ')} ${pattern}`)}${why === '' ? '' : `: ${escapeMarkdown(why)}`}${at(place)}`),
+      `- ${codeSpan(`${methods.join(', ')} ${pattern}`)}${why === '' ? '' : `: ${escapeMarkdown(why)}`}${at(place)}`),
     ...(steps.length === 0
       ? []
-      : [steps.map(({ code: step, text, source, profile }) => `- ${code(step)}: ${escapeMarkdown(text)}${at(source)}` +
-      (profile === undefined ? '' : `, profile of the called server: ${code(profile)}`)).join('\n')])
+      : [steps.map(({ code, text, source, profile }) => `- ${codeSpan(code)}: ${escapeMarkdown(text)}${at(source)}` +
+      (profile === undefined ? '' : `, profile of the called server: ${codeSpan(profile)}`)).join('\n')])
   ]
 }
 
@@ -138,20 +140,20 @@ export function exceptionParts (
   const own = frames.filter((frame) => frame.own)
   const listed = own.length > 0 ? own.slice(0, MAX_FRAMES) : frames.slice(0, MAX_VENDOR_FRAMES)
   const vendor = frames.length - Math.max(own.length, listed.length)
-  const calls = listed.map((frame) => `- ${code([functionOf(frame), `(${placeOf(frame)})`].filter(Boolean).join(' '))}`)
+  const calls = listed.map((frame) => `- ${codeSpan(`${functionOf(frame)} (${placeOf(frame)})`.trimStart())}`)
   const excerpts = listed.filter((frame) => frame.excerpt && !shown.has(placeOf(frame))).slice(0, MAX_EXCERPTS)
   for (const frame of excerpts) shown.add(placeOf(frame))
   return [
     `${'#'.repeat(3 + depth)} ${escapeMarkdown(`${position} ${name}`)}`,
-    ...(message === '' ? [] : [fence(cut(message, MAX_MESSAGE), 'text')]),
+    ...(message === '' ? [] : [fencedCode(cutText(message, MAX_MESSAGE), 'text')]),
     ...(Object.keys(fields).length === 0
       ? []
       : [Object.entries(fields).map(([name, value]) =>
-          `- ${escapeMarkdown(cut(name, MAX_TITLE))}: ${code(fieldText(value))}`).join('\n')]),
+          `- ${escapeMarkdown(cutText(name, MAX_TITLE))}: ${codeSpan(fieldText(value))}`).join('\n')]),
     ...(note === undefined ? [] : [escapeMarkdown(note)]),
     ...(calls.length === 0 ? [] : [calls.join('\n')]),
-    ...(vendor === 0 ? [] : [`${counted(vendor, 'vendor frame')}.`]),
-    ...excerpts.flatMap((frame) => [code(placeOf(frame)), excerptBlock(frame)]),
+    ...(vendor === 0 ? [] : [`${formatCount(vendor, 'vendor frame')}.`]),
+    ...excerpts.flatMap((frame) => [codeSpan(placeOf(frame)), excerptBlock(frame)]),
     ...members.flatMap((chain, i) => chain.flatMap((member, j) =>
       exceptionParts(member, `${position} error ${i + 1}, [${j + 1}/${chain.length}]`, shown, depth + 1)))
   ]
@@ -159,40 +161,42 @@ export function exceptionParts (
 
 /** The value of a field of an error, or of a parameter, as one line. */
 export function fieldText (value: unknown): string {
-  return visibleLine(cut(typeof value === 'string' ? value : safeJson(value), MAX_TITLE))
+  return visibleLine(cutText(typeof value === 'string' ? value : safeJson(value), MAX_TITLE))
 }
 
 function excerptBlock ({ excerpt, file, line }: StackFrame): string {
   const { start = 0, lines = [] } = excerpt ?? {}
-  const shown = numbered({ start, lines: lines.map((text) => cut(text, MAX_SOURCE)) }, line)
-  return fence(shown, LANGUAGE.exec(extname(file))?.[1] ?? 'text')
+  const shown = numberedLines({ start, lines: lines.map((text) => cutText(text, MAX_SOURCE)) }, line)
+  return fencedCode(shown, LANGUAGE.exec(extname(file))?.[1] ?? 'text')
 }
 
 function requestText (failure: FailureProfile): string {
   const { method, url } = failure
   const { headers, body } = requestIn(failure)
-  const lines = headers.map(([name, value]) => visibleLine(cut(`${name}: ${value}`, MAX_TITLE)))
+  const lines = headers.map(([name, value]) => visibleLine(cutText(`${name}: ${value}`, MAX_TITLE)))
   const content = body === undefined ? [] : ['', bodyText(body)]
-  return [visibleLine(cut(`${method} ${url}`, MAX_LINE)), ...lines, ...content].join('\n')
+  return [visibleLine(cutText(`${method} ${url}`, MAX_LINE)), ...lines, ...content].join('\n')
 }
 
 /** The body of a request: text, or what was parsed as JSON. */
 export function bodyText (body: unknown): string {
-  return cut(typeof body === 'string' ? body : safeJson(body, 2), MAX_MESSAGE)
+  return cutText(typeof body === 'string' ? body : safeJson(body, 2), MAX_MESSAGE)
 }
 
 function logText (failure: FailureProfile): string {
   const shown = mostSevere(failure.logs.filter((line) => !isNotification(line)), MAX_LOGS)
   if (shown.length === 0) return 'No log messages.'
   const left = logCounts(failure).lines - shown.length
-  return fence([...(left > 0 ? [`… ${counted(left, 'more line')}`] : []), ...shown.map(logLine)].join('\n'), 'text')
+  const lines = shown.map(logLine)
+  if (left > 0) lines.unshift(`… ${formatCount(left, 'more line')}`)
+  return fencedCode(lines.join('\n'), 'text')
 }
 
 /** A log record on one line. */
 export function logLine ({ time, level, channel, message, context }: LogRecord): string {
   const fields = Object.keys(context).length === 0 ? '' : ` ${JSON.stringify(stacksLast(context), shorten)}`
   const line = `${timeOfDay(time)} ${level.toUpperCase().padEnd(5)} [${channel}] ${message}${fields}`
-  return visibleLine(cut(line, MAX_LINE))
+  return visibleLine(cutText(line, MAX_LINE))
 }
 
 // With dots in ASCII, unlike `cut`: to send a page with any other character takes a tenth more CPU.
@@ -207,7 +211,7 @@ export function detailOf (failure: FailureProfile): string {
 }
 
 /** The headline of a failure: the message of its root cause. */
-export function headline (failure: FailureProfile): string {
+export function reportHeadline (failure: FailureProfile): string {
   return mainCause(failure)?.message ?? detailOf(failure)
 }
 

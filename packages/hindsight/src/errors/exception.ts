@@ -1,4 +1,4 @@
-import { counted, grouped } from '../view/text.js'
+import { formatCount, formatInteger } from '../view/text.js'
 
 /** Lines of source; `start` is the 1-based number of the first. */
 export interface CodeExcerpt {
@@ -115,11 +115,11 @@ export function rootCause (chain: readonly FlattenedException[]): RootCause | nu
   const [common] = roots
   if (common === undefined) return { ...own, ...near }
   if (kinds.size > 1) {
-    const counts = [...kinds].map(([kind, count]) => count === 1 ? kind : `${grouped(count)} × ${kind}`)
+    const counts = [...kinds].map(([kind, count]) => count === 1 ? kind : `${formatInteger(count)} × ${kind}`)
     return { ...own, ...near, members: listed(counts, MAX_KINDS, ', ') }
   }
   const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')
-  const members = errors.length > 1 ? { members: `the common cause of ${counted(errors.length, 'error')}` } : {}
+  const members = errors.length > 1 ? { members: `the common cause of ${formatCount(errors.length, 'error')}` } : {}
   return { ...near, ...common, message: messages, ...members }
 }
 
@@ -143,5 +143,5 @@ export function rejectionText ({ part, fields = [], malformed }: RejectedInput):
 
 function listed (texts: readonly string[], max: number, separator: string): string {
   const shown = texts.slice(0, max).join(separator)
-  return texts.length > max ? `${shown}${separator}and ${grouped(texts.length - max)} more` : shown
+  return texts.length > max ? `${shown}${separator}and ${formatInteger(texts.length - max)} more` : shown
 }

@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { attempt, withStackLimit } from '../call.js'
+import { attemptCall, withStackLimit } from '../call.js'
 import type { RouteTable } from '../routing/route-table.js'
-import { visible } from '../view/text.js'
+import { visibleText } from '../view/text.js'
 import { declaredPlace } from './declared-place.js'
 import { firstOwnFrame } from './exception.js'
 import { flattenError } from './masked-exceptions.js'
-import { excerptAt, numbered } from './source-file.js'
+import { excerptAt, numberedLines } from './source-file.js'
 import { toPath } from './source-map.js'
 import { frameAt, placeOf, stackFrames } from './stack-frame.js'
-import { messageOf, read, textOfStack } from './thrown-value.js'
+import { messageOf, readProperty, textOfStack } from './thrown-value.js'
 
 /**
  * Where the start of an application has failed, `file:line` or a file: in the stack of the error, otherwise the route
@@ -32,7 +32,7 @@ export function sourceOfFailedStart (error: unknown, tables: readonly RouteTable
   const excerpt = excerptAt(resolve(file), line, 2)
   const first = firstDeclaration(error, tables)
   const declared = first === undefined ? '' : `The first declaration is at ${first}\n\n`
-  return `${place}\n${excerpt === undefined ? '' : `${visible(numbered(excerpt, line))}\n\n`}${declared}`
+  return `${place}\n${excerpt === undefined ? '' : `${visibleText(numberedLines(excerpt, line))}\n\n`}${declared}`
 }
 
 /** Where a route was declared that Fastify refuses to declare once more. */
@@ -75,7 +75,7 @@ function routePlace (message: string, tables: readonly RouteTable[]): string | u
 function importPlace (error: unknown): string | undefined {
   const found = /^Cannot find (?:package|module) '(.*)' imported from (.+)$/m.exec(messageOf(error))
   const [, missing, importing] = found ?? []
-  const required: unknown = read(read(error, 'requireStack'), '0')
+  const required: unknown = readProperty(readProperty(error, 'requireStack'), '0')
   const importer = importing ?? required
   if (typeof importer !== 'string') return undefined
   const file = toPath(importer)
@@ -87,5 +87,5 @@ function importPlace (error: unknown): string | undefined {
 function lineWith (file: string, module: string): number {
   const names = (line: string): boolean => [...line.matchAll(/(['"])(.+?)\1/g)]
     .some(([, , name = '']) => name === module || (name.startsWith('.') && resolve(dirname(file), name) === module))
-  return attempt(() => readFileSync(file, 'utf8').split('\n').findIndex(names) + 1, () => 0)
+  return attemptCall(() => readFileSync(file, 'utf8').split('\n').findIndex(names) + 1, () => 0)
 }

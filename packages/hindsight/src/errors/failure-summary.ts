@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { pathnameOf } from '../http/requests.js'
 import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
-import { milliseconds } from '../view/components.js'
-import { counted } from '../view/text.js'
+import { formatTime } from '../view/components.js'
+import { formatCount } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
 import { handlerFrame, hookFrame, hookText, senderIn } from './declared-place.js'
 import { maskFrame, maskOf } from './masked-exceptions.js'
@@ -99,7 +99,7 @@ function failureSentence (
   // Fastify calls the same hooks for an error that a handler returns.
   const what = handlerStart !== 0 && isByHandler ? `The handler of ${route}${place}` : route
   if (exceptions.at(-1)?.code === 'FST_ERR_HANDLER_TIMEOUT') {
-    return `${what} had not ended after its handlerTimeout, ${milliseconds(handlerTimeout)}${notRun}.`
+    return `${what} had not ended after its handlerTimeout, ${formatTime(handlerTimeout)}${notRun}.`
   }
   return `${what} failed with ${failure}${what === route ? notRun : ''}.`
 }
@@ -131,7 +131,7 @@ function unroutedSentence (request: FastifyRequest): string | null {
     return `${route.name} matched, and reply.callNotFound() was called${later}.`
   }
   if (!isUnrouted && !isOfNotFound) return null
-  const routes = counted(servicesOf(request).routeTable.routes.length, 'route is', 'routes are')
+  const routes = formatCount(servicesOf(request).routeTable.routes.length, 'route is', 'routes are')
   return `No route matches ${method} ${pathnameOf(request)}; ${routes} declared${then}.`
 }
 

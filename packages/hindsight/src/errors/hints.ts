@@ -6,7 +6,7 @@ import { extension } from '../require.js'
 import { patternMatches } from '../routing/route-pattern.js'
 import type { DeclaredRoute } from '../routing/route-table.js'
 import { nearestRoutes } from '../routing/no-match.js'
-import { grouped, wordFor } from '../view/text.js'
+import { formatInteger, wordFor } from '../view/text.js'
 import { declaredPlace } from './declared-place.js'
 import { maskOf } from './masked-exceptions.js'
 import { refusalOf } from './refusal.js'
@@ -56,7 +56,7 @@ function otherRoutes (request: FastifyRequest): Hint[] {
     return { ...routeFact(route), why: '', ...(isLink && { path: route.pattern }) }
   })
   const count = all.length - near.size
-  const text = count > MAX_ROUTES ? `The first ${MAX_ROUTES} of ${grouped(count)}.` : ''
+  const text = count > MAX_ROUTES ? `The first ${MAX_ROUTES} of ${formatInteger(count)}.` : ''
   const pattern = `${services.base}/_profiler/routes`
   const list = { methods: ['GET'], pattern, path: pattern, why: 'lists all with their hooks.' }
   const title = near.size === 0 ? 'Routes' : 'Other routes'

@@ -1,15 +1,15 @@
 import type { FastifyRequest } from 'fastify'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { targetOf } from '../http/requests.js'
 import { recordingOf, routeConfigOf, servicesOf } from '../lifecycle/state.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
-import { counted, cut, grouped, inspected, wordFor } from '../view/text.js'
+import { formatCount, cutText, formatInteger, inspectValue, wordFor } from '../view/text.js'
 import { isTemplate, readMessage } from './message.js'
 import { rejectedInput } from './rejected-input.js'
 import { excerptAt } from './source-file.js'
 import { isInternal, markCallers, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
-import { fieldsOf, isError, messageOf, nameOf, read, statusIn } from './thrown-value.js'
+import { fieldsOf, isError, messageOf, nameOf, readProperty, statusIn } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -26,7 +26,7 @@ declare module '../recording/recording.js' {
 const CODE_PATH = /\/(?:verif|confirm|activat|invit|reset|magic|otp|[2m]fa|redeem|unlock|log-?in|sign-?in)/i
 
 function namedParams (url: string, params: unknown): unknown {
-  const code = read(params, 'code')
+  const code = readProperty(params, 'code')
   const isSecret = /^(?=.*\d).{4,}/.test(String(code)) && CODE_PATH.test(url)
   return isSecret ? { ...params as object, verificationCode: code } : params
 }
@@ -99,7 +99,7 @@ export function errorsOf (request: FastifyRequest, others: readonly unknown[]): 
 /** An error and its causes, which its page lists. */
 function causesOf (raised: unknown): ReadonlySet<unknown> {
   const causes = new Set<unknown>()
-  for (let one = raised; !causes.has(one) && causes.size < MAX_CAUSES; one = read(one, 'cause') ?? raised) {
+  for (let one = raised; !causes.has(one) && causes.size < MAX_CAUSES; one = readProperty(one, 'cause') ?? raised) {
     causes.add(one)
   }
   return causes
@@ -160,13 +160,13 @@ export function flattenError (raised: unknown): FlattenedException[] {
 
 function flattenChain (raised: unknown, walk: Walk, depth: number): FlattenedException[] {
   const chain: FlattenedException[] = []
-  for (let error = raised; ; error = read(error, 'cause')) {
+  for (let error = raised; ; error = readProperty(error, 'cause')) {
     const exception = flattenSafely(error, walk, depth)
     const [outer] = chain
     // Eta throws another error with the place.
     if (outer?.message === exception.message) exception.frames.unshift(...outer.frames.filter(isTemplate))
     chain.unshift(exception)
-    const cause = read(error, 'cause')
+    const cause = readProperty(error, 'cause')
     if (cause === undefined || cause === null) return chain
     if (walk.seen.has(cause)) addNote(exception, 'Its cause is an error that is listed here already.')
     else if (walk.exceptions < 1) addNote(exception, 'Its further causes are left out.')
@@ -180,8 +180,8 @@ function addNote (exception: FlattenedException, note: string): void {
 }
 
 function flattenSafely (error: unknown, walk: Walk, depth: number): FlattenedException {
-  return attempt(() => flatten(error, walk, depth), () => {
-    const message = Object(error) === error ? '[a value that cannot be read]' : inspected(error)
+  return attemptCall(() => flatten(error, walk, depth), () => {
+    const message = Object(error) === error ? '[a value that cannot be read]' : inspectValue(error)
     return { name: 'Error', message, frames: [], stack: message }
   })
 }
@@ -191,8 +191,8 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   if (Object(error) === error) walk.seen.add(error)
   const message = messageOf(error)
   const { text, frames } = readMessage(message)
-  const exception: FlattenedException = { name: nameOf(error), message: cut(text, MAX_MESSAGE), frames, stack: '' }
-  const code = read(error, 'code')
+  const exception: FlattenedException = { name: nameOf(error), message: cutText(text, MAX_MESSAGE), frames, stack: '' }
+  const code = readProperty(error, 'code')
   // The numbers of DOMException are legacy: its name has the same meaning (Web IDL, section 2.8.1).
   const isLegacy = typeof code === 'number' && error instanceof DOMException
   if (typeof code === 'string' || (typeof code === 'number' && !isLegacy)) exception.code = String(code).slice(0, 200)
@@ -202,7 +202,7 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   // Template engines repeat the file.
   if (frames.some(({ file }) => file === fields.path)) delete fields.path
   if (Object.keys(fields).length > 0) exception.fields = fields
-  const stack = isError(error) ? read(error, 'stack') : undefined
+  const stack = isError(error) ? readProperty(error, 'stack') : undefined
   addStack(exception, typeof stack === 'string' ? stack : '', message, walk)
   addMembers(exception, error, walk, depth)
   return exception
@@ -214,12 +214,12 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const calls = withoutInternals(lines)
   const frames = calls.map(({ line }) => line).join('\n')
   const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
-  exception.stack = [cut(head || title, MAX_MESSAGE + 500), cut(frames, MAX_STACK)].filter(Boolean).join('\n')
+  exception.stack = [cutText(head || title, MAX_MESSAGE + 500), cutText(frames, MAX_STACK)].filter(Boolean).join('\n')
   const all = calls.flatMap(({ frame }) => frame ?? [])
   exception.frames = [syntaxFrame(text, message) ?? exception.frames, all.slice(0, MAX_FRAMES)].flat()
   addExcerpts(exception.frames, walk)
   const out = all.length - MAX_FRAMES
-  if (out > 0) addNote(exception, `${counted(out, 'more frame is', 'more frames are')} left out.`)
+  if (out > 0) addNote(exception, `${formatCount(out, 'more frame is', 'more frames are')} left out.`)
 }
 
 // Functions of Hindsight that have called the application do not explain its error.
@@ -259,22 +259,24 @@ function addMembers (exception: FlattenedException, error: unknown, walk: Walk, 
   }
   if (listed.length > 0) exception.errors = listed
   const out = total - listed.length
-  const errors = counted(total, 'error')
-  if (out > 0) addNote(exception, `${grouped(out)} of its ${errors} ${wordFor(out, 'is', 'are')} left out.`)
+  const errors = formatCount(total, 'error')
+  if (out > 0) addNote(exception, `${formatInteger(out)} of its ${errors} ${wordFor(out, 'is', 'are')} left out.`)
 }
 
 /** The first members of an AggregateError, and how many it has; of a SuppressedError the errors of both functions. */
 function membersOf (error: unknown): { members: unknown[], total: number } {
   const none = { members: [], total: 0 }
-  if (isError(error) && read(error, 'name') === 'SuppressedError') {
-    return { members: [read(error, 'suppressed'), read(error, 'error')], total: 2 }
+  if (isError(error) && readProperty(error, 'name') === 'SuppressedError') {
+    return { members: [readProperty(error, 'suppressed'), readProperty(error, 'error')], total: 2 }
   }
-  const errors = read(error, 'errors')
+  const errors = readProperty(error, 'errors')
   if (!isError(error) || !Array.isArray(errors)) return none
   // A proxy of an array may throw.
-  return attempt(() => {
+  return attemptCall(() => {
     const members = errors.slice(0, MAX_EXCEPTIONS)
     // Other libraries keep messages or field names under `errors`.
-    return read(error, 'name') === 'AggregateError' || members.some(isError) ? { members, total: errors.length } : none
+    const isAggregate = readProperty(error, 'name') === 'AggregateError' || members.some(isError)
+    if (isAggregate) return { members, total: errors.length }
+    return none
   }, () => none)
 }

@@ -1,5 +1,5 @@
-import { attempt } from '../call.js'
-import { grouped, isObject } from '../view/text.js'
+import { attemptCall } from '../call.js'
+import { formatInteger, isObject } from '../view/text.js'
 import type { StackFrame } from './exception.js'
 import { isOwn } from './stack-frame.js'
 
@@ -33,12 +33,12 @@ export function isTemplate (frame: StackFrame): boolean {
 /** The issues that zod writes as JSON; undefined for another message. */
 function issuesText (message: string): string | undefined {
   if (!message.startsWith('[')) return undefined
-  const issues = attempt(() => JSON.parse(message) as unknown)
+  const issues = attemptCall(() => JSON.parse(message) as unknown)
   if (!Array.isArray(issues) || issues.length === 0 || !issues.every(isIssue)) return undefined
   const texts = issues.slice(0, MAX_ISSUES).map(({ path, message }) =>
     [path.join('.'), message].filter((text) => text !== '').join(': '))
   const more = issues.length - texts.length
-  return texts.join('; ') + (more > 0 ? `; and ${grouped(more)} more` : '')
+  return texts.join('; ') + (more > 0 ? `; and ${formatInteger(more)} more` : '')
 }
 
 function isIssue (value: unknown): value is { path: unknown[], message: string } {

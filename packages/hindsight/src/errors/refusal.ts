@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { recordingOf, servicesOf, type Refusal } from '../lifecycle/state.js'
-import { cut, grouped, visibleLine } from '../view/text.js'
+import { cutText, formatInteger, visibleLine } from '../view/text.js'
 import { maskOf } from './masked-exceptions.js'
-import { read } from './thrown-value.js'
+import { readProperty } from './thrown-value.js'
 
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 405, 413, 415, 429])
 
@@ -19,10 +19,10 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
   }
   // The error of an error handler has not decided the status.
   if (!REFUSED.has(status) || failure?.after === 'failure') return null
-  const code = read(raised, 'code')
+  const code = readProperty(raised, 'code')
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     const limit = request.routeOptions.bodyLimit ?? Number(request.server.initialConfig.bodyLimit)
-    const what = `The body is larger than the bodyLimit here, ${grouped(limit)} bytes, or than that of its parser`
+    const what = `The body is larger than the bodyLimit here, ${formatInteger(limit)} bytes, or than that of its parser`
     return byOption('size', what, 'bodyLimit of Fastify, of addContentTypeParser or of the route')
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
@@ -47,5 +47,5 @@ function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
 }
 
 export function maskedLine (request: FastifyRequest, text: string): string {
-  return cut(visibleLine(maskOf(request).text(text)), 200)
+  return cutText(visibleLine(maskOf(request).text(text)), 200)
 }

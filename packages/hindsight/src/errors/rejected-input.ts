@@ -1,9 +1,9 @@
 import type { FastifyRequest } from 'fastify'
 import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import { MASKED, type Mask } from '../mask/mask.js'
-import { counted, cut, grouped, isObject, safeJson } from '../view/text.js'
+import { formatCount, cutText, formatInteger, isObject, safeJson } from '../view/text.js'
 import type { RejectedField, RejectedInput } from './exception.js'
-import { messageOf, read } from './thrown-value.js'
+import { messageOf, readProperty } from './thrown-value.js'
 
 declare module '../recording/recording.js' {
   interface Recording {
@@ -48,15 +48,15 @@ export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInp
   const { events, raised, receivedBody } = recordingOf(request)
   try {
     // Fastify answers 500 where a validator throws. Those of Standard Schema, zod and valibot have issues, Joi details.
-    const isThrown = read(raised, 'statusCode') === 500
-    const others = isThrown ? undefined : read(raised, 'issues') ?? read(raised, 'details')
-    const validation = read(raised, 'validation') ?? others
-    const part = PARTS.get(String(read(raised, 'validationContext')))
+    const isThrown = readProperty(raised, 'statusCode') === 500
+    const others = isThrown ? undefined : readProperty(raised, 'issues') ?? readProperty(raised, 'details')
+    const validation = readProperty(raised, 'validation') ?? others
+    const part = PARTS.get(String(readProperty(raised, 'validationContext')))
     if (Array.isArray(validation) && part !== undefined) {
       const fields = validation.slice(0, MAX_FIELDS).map((error) => fieldOf(error, request[part], mask))
       return { part, fields }
     }
-    if (read(raised, 'code') !== 'FST_ERR_CTP_INVALID_JSON_BODY' || !receivedBody) return null
+    if (readProperty(raised, 'code') !== 'FST_ERR_CTP_INVALID_JSON_BODY' || !receivedBody) return null
     // The parser may have received another text, which a hook has decoded.
     const { routeTable } = servicesOf(request)
     const hasHook = events?.events().some(({ stage }) => stage === 'preParsing')
@@ -71,26 +71,26 @@ export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInp
 }
 
 function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
-  const params = read(error, 'params')
-  const text = (value: unknown): string => cut(mask.text(String(value ?? '')), MAX_VALUE)
-  const inner = read(params, 'missingProperty') ?? read(params, 'additionalProperty')
-  const keys = read(error, 'path')
-  let path = String(read(error, 'instancePath') ?? '').split('/').slice(1)
+  const params = readProperty(error, 'params')
+  const text = (value: unknown): string => cutText(mask.text(String(value ?? '')), MAX_VALUE)
+  const inner = readProperty(params, 'missingProperty') ?? readProperty(params, 'additionalProperty')
+  const keys = readProperty(error, 'path')
+  let path = String(readProperty(error, 'instancePath') ?? '').split('/').slice(1)
     .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
-  if (Array.isArray(keys)) path = keys.map((key: unknown) => String(read(key, 'key') ?? key))
+  if (Array.isArray(keys)) path = keys.map((key: unknown) => String(readProperty(key, 'key') ?? key))
   if (typeof inner === 'string') path.push(inner)
-  const rule = text(read(error, 'keyword') ?? read(error, 'code') ?? read(error, 'type'))
+  const rule = text(readProperty(error, 'keyword') ?? readProperty(error, 'code') ?? readProperty(error, 'type'))
   const value = valueAt(path, root)
-  const received = value === undefined ? undefined : cut(safeJson(maskedAt(path, value, mask)), MAX_VALUE)
+  const received = value === undefined ? undefined : cutText(safeJson(maskedAt(path, value, mask)), MAX_VALUE)
   // The values that a schema allows are secret where the field is.
   const isOfField = rule === 'enum' || rule === 'const'
-  const shown = wordsFor(rule, (name) => maskedAt(isOfField ? path : [], read(params, name), mask))
+  const shown = wordsFor(rule, (name) => maskedAt(isOfField ? path : [], readProperty(params, name), mask))
   // Messages of zod and Joi have them, too, and the name of the field.
   const message = text(messageOf(error).replace(/^must (?:be )?/, '')).replace(QUOTED, (part) =>
     maskedAt(path, part, mask) === MASKED && !path.join('.').endsWith(part.slice(1, -1)) ? MASKED : part)
   // The length of a secret is not shown.
   const got = received?.includes(MASKED) === true ? null : sizeIn(rule, value)
-  const expected = cut(shown ?? message, MAX_VALUE)
+  const expected = cutText(shown ?? message, MAX_VALUE)
   return {
     field: text(path.join('.')) || '(all of it)',
     ...(received !== undefined && { received }),
@@ -103,12 +103,12 @@ function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
 function wordsFor (rule: string, param: (name: string) => unknown): string | null {
   const limit = param('limit')
   switch (rule) {
-    case 'minLength': return `at least ${counted(Number(limit), 'character')}`
-    case 'maxLength': return `at most ${counted(Number(limit), 'character')}`
-    case 'minItems': return `at least ${counted(Number(limit), 'item')}`
-    case 'maxItems': return `at most ${counted(Number(limit), 'item')}`
-    case 'minProperties': return `at least ${counted(Number(limit), 'field')}`
-    case 'maxProperties': return `at most ${counted(Number(limit), 'field')}`
+    case 'minLength': return `at least ${formatCount(Number(limit), 'character')}`
+    case 'maxLength': return `at most ${formatCount(Number(limit), 'character')}`
+    case 'minItems': return `at least ${formatCount(Number(limit), 'item')}`
+    case 'maxItems': return `at most ${formatCount(Number(limit), 'item')}`
+    case 'minProperties': return `at least ${formatCount(Number(limit), 'field')}`
+    case 'maxProperties': return `at most ${formatCount(Number(limit), 'field')}`
     case 'minimum': return `at least ${String(limit)}`
     case 'maximum': return `at most ${String(limit)}`
     case 'exclusiveMinimum': return `more than ${String(limit)}`
@@ -128,15 +128,17 @@ function wordsFor (rule: string, param: (name: string) => unknown): string | nul
 /** The size or the type of a value that a keyword is about. */
 function sizeIn (rule: string, value: unknown): string | null {
   // JSON Schema counts code points.
-  if (/^m..Length$/.test(rule) && typeof value === 'string') return grouped([...value].length)
-  if (/^m..Items$/.test(rule) && Array.isArray(value)) return grouped(value.length)
+  if (/^m..Length$/.test(rule) && typeof value === 'string') return formatInteger([...value].length)
+  if (/^m..Items$/.test(rule) && Array.isArray(value)) return formatInteger(value.length)
   if (rule !== 'type' || value === undefined) return null
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value
 }
 
 function valueAt (path: readonly string[], root: unknown): unknown {
-  return path.reduce((value, key) => Object.hasOwn(Object(value) as object, key) ? read(value, key) : undefined, root)
+  return path.reduce((value, key) => {
+    return Object.hasOwn(Object(value) as object, key) ? readProperty(value, key) : undefined
+  }, root)
 }
 
 /** A value at a path, masked by the names of all fields on it. */
@@ -153,7 +155,7 @@ function forbiddenField (text: string, mask: Mask): RejectedInput | null {
     const isForbidden = key === '__proto__' ||
       (key === 'constructor' && Object.hasOwn(Object(value) as object, 'prototype'))
     if (isForbidden && fields.length < MAX_FIELDS) {
-      const received = cut(safeJson(mask.value(value)), MAX_VALUE)
+      const received = cutText(safeJson(mask.value(value)), MAX_VALUE)
       fields.push({ field: key, received, rule: 'prototype', expected: 'no such field: Fastify forbids it' })
     }
     return value

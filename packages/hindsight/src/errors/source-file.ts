@@ -68,7 +68,7 @@ export function excerptAt (file: string, line: number, before = 5, after = befor
 }
 
 /** An excerpt as text, with the numbers of its lines and a mark at one of them. */
-export function numbered ({ start, lines }: CodeExcerpt, line: number): string {
+export function numberedLines ({ start, lines }: CodeExcerpt, line: number): string {
   const width = String(start + lines.length).length
   return lines.map((text, i) => {
     const number = start + i

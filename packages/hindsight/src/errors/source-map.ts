@@ -2,7 +2,7 @@ import { readFileSync, realpathSync } from 'node:fs'
 import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module'
 import { isAbsolute } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 
 /** A place in a source file; `line` and `column` are 1-based, and 0 where they are unknown. */
 export interface Place { file: string, line: number, column: number }
@@ -21,7 +21,7 @@ const readMaps = new Map<string, SourceMap | null>()
  * file's comment; null without one.
  */
 export function originalPlace (url: string, line: number, column: number): Place | null {
-  const map = attempt(() => findSourceMap(url)) ?? mapInComment(toPath(url))
+  const map = attemptCall(() => findSourceMap(url)) ?? mapInComment(toPath(url))
   const entry = map?.findEntry(line, Math.max(0, column))
   if (entry === undefined || !('originalSource' in entry) || !URL.canParse(entry.originalSource)) return null
   const { href } = new URL(entry.originalSource)
@@ -32,7 +32,7 @@ function mapInComment (file: string): SourceMap | null {
   const known = readMaps.get(file)
   if (known !== undefined) return known
   if (readMaps.size >= MAX_FILES) readMaps.clear()
-  const map = isAbsolute(file) && !IN_PACKAGE.test(file) ? attempt(() => readMap(file)) ?? null : null
+  const map = isAbsolute(file) && !IN_PACKAGE.test(file) ? attemptCall(() => readMap(file)) ?? null : null
   readMaps.set(file, map)
   return map
 }
@@ -50,7 +50,7 @@ function readMap (file: string): SourceMap | null {
 
 /** The path of a `file:` URL or a file, also where it is reached by a link; any other name is returned as it is. */
 export function toPath (name: string): string {
-  const path = name.startsWith('file:') ? attempt(() => fileURLToPath(name)) ?? name : name.slice(0, MAX_NAME)
+  const path = name.startsWith('file:') ? attemptCall(() => fileURLToPath(name)) ?? name : name.slice(0, MAX_NAME)
   // An option of Node.js preserves the links of a workspace.
-  return isAbsolute(path) && IN_PACKAGE.test(path) ? attempt(() => realpathSync.native(path)) ?? path : path
+  return isAbsolute(path) && IN_PACKAGE.test(path) ? attemptCall(() => realpathSync.native(path)) ?? path : path
 }

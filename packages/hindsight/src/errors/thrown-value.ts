@@ -1,6 +1,6 @@
 import { types } from 'node:util'
-import { attempt } from '../call.js'
-import { inspected } from '../view/text.js'
+import { attemptCall } from '../call.js'
+import { inspectValue } from '../view/text.js'
 
 const BASES = new Set([Error, AggregateError, EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError]
   .map(({ name }) => name))
@@ -17,7 +17,7 @@ const MAX_FIELDS = 20
 const MAX_FIELD = 2_000
 
 /** Reads a property of any value; undefined where a getter or a proxy throws. */
-export function read (value: unknown, key: string): unknown {
+export function readProperty (value: unknown, key: string): unknown {
   if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return undefined
   try {
     return (value as Record<string, unknown>)[key]
@@ -28,13 +28,13 @@ export function read (value: unknown, key: string): unknown {
 
 /** Whether a value is an error, of this or of another realm. */
 export function isError (value: unknown): boolean {
-  return attempt(() => types.isNativeError(value) || value instanceof Error, () => false)
+  return attemptCall(() => types.isNativeError(value) || value instanceof Error, () => false)
 }
 
 /** The class of an error, or the name that it was given; for other values what was thrown, such as `Thrown string`. */
 export function nameOf (value: unknown): string {
-  const name = shortText(read(value, 'name'))
-  const constructor = shortText(read(read(value, 'constructor'), 'name'))
+  const name = shortText(readProperty(value, 'name'))
+  const constructor = shortText(readProperty(readProperty(value, 'constructor'), 'name'))
   // A subclass that sets no name inherits that of its base; an error of the package `pg` has the name `error`.
   const isGiven = name !== undefined && !BASES.has(name) && name !== 'error'
   if (isError(value)) return (isGiven ? name : constructor) ?? name ?? 'Error'
@@ -47,14 +47,14 @@ export function nameOf (value: unknown): string {
 
 /** The message of an error, or any other value as text. */
 export function messageOf (value: unknown): string {
-  const message = read(value, 'message')
-  if (isError(value)) return message === undefined ? '' : inspected(message)
-  return isErrorLike(value) ? message as string : inspected(value)
+  const message = readProperty(value, 'message')
+  if (isError(value)) return message === undefined ? '' : inspectValue(message)
+  return isErrorLike(value) ? message as string : inspectValue(value)
 }
 
 /** The status of a thrown value, which is one of an error: from 400 to 599. Undefined where it has none. */
 export function statusIn (value: unknown): number | undefined {
-  return errorStatus(read(value, 'statusCode')) ?? errorStatus(read(value, 'status'))
+  return errorStatus(readProperty(value, 'statusCode')) ?? errorStatus(readProperty(value, 'status'))
 }
 
 /** The status of the answer to a thrown value: its own, or that of the reply, if it is one of an error; or 500. */
@@ -70,12 +70,12 @@ function errorStatus (value: unknown): number | undefined {
 
 /** The stack of an error: `Error.prepareStackTrace` of the application may return any value, and may throw. */
 export function textOfStack (error: object): string {
-  const stack = read(error, 'stack')
+  const stack = readProperty(error, 'stack')
   return typeof stack === 'string' ? stack : ''
 }
 
 function isErrorLike (value: unknown): boolean {
-  return typeof value === 'object' && typeof read(value, 'message') === 'string'
+  return typeof value === 'object' && typeof readProperty(value, 'message') === 'string'
 }
 
 function shortText (value: unknown): string | undefined {

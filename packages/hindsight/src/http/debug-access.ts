@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { isIP, type AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
-import { cached, cachedByObject } from '../call.js'
+import { cachedFunction, cachedByObject } from '../call.js'
 import { addressRanges, isHostSyntax, nodeAddress, withoutPort, type Origin } from './origin.js'
 
 /** Who may see the debug surface of an application. */
@@ -165,7 +165,7 @@ const PROXY_HEADER = new RegExp('^x-forwarded(?:-|$)|-forwarded-proto$|^(?:cdn-l
 const MAX_LENGTH = 2_000
 
 /** What a header of this name means. Browsers send the same names with each request. */
-const kindOf = cached((name: string) => ({
+const kindOf = cachedFunction((name: string) => ({
   isAddress: ADDRESS_HEADER.test(name),
   isHost: HOST_HEADER.test(name),
   isProxy: PROXY_HEADER.test(name)

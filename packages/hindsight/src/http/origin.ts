@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import type { FastifyRequest } from 'fastify'
 import proxyAddr from '@fastify/proxy-addr'
 import parseForwarded from 'forwarded-parse'
-import { cached, cachedByObject } from '../call.js'
+import { cachedFunction, cachedByObject } from '../call.js'
 import { headerText, joinedHeader } from './requests.js'
 import { badRequest } from './http-errors.js'
 
@@ -231,7 +231,7 @@ export function addressRanges (ranges: string[], option = ''): Ranges {
   try {
     const contains = proxyAddr.compile(ranges)
     // To parse an address takes longer than all else that is decided by it.
-    return cached((address) => isIP(address) !== 0 && !IPV4_COMPATIBLE.test(address) && contains(address, 0))
+    return cachedFunction((address) => isIP(address) !== 0 && !IPV4_COMPATIBLE.test(address) && contains(address, 0))
   } catch (error) {
     const hint = 'use addresses, CIDR ranges, loopback, linklocal or uniquelocal'
     throw new Error(`${option}: ${(error as Error).message}; ${hint}`, { cause: error })

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import createError from '@fastify/error'
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
-import { attempt, withStackLimit } from '../call.js'
+import { attemptCall, withStackLimit } from '../call.js'
 import { html, htmlPage } from '../view/text.js'
 import { connectionOf, pathOf, percentDecoded } from './requests.js'
 import { STATUS_CODES } from './node-http.js'
@@ -82,7 +82,7 @@ export function recordRefused ({ hindsight }: FastifyInstance, raw: IncomingMess
   const error = withStackLimit(0, () => new (isUndecodable ? BadUrlError : ParamLengthError)(url))
   const headers = rawHeaders.flatMap((name, i) => i % 2 === 0 ? `${name}: ${rawHeaders[i + 1]}` : [])
   const packet = [`${method} ${url} HTTP/${httpVersion}`, ...headers, '', ''].join('\r\n').slice(0, MAX_PACKET)
-  attempt(() => {
+  attemptCall(() => {
     const origin = hindsight.originOf({ raw } as FastifyRequest)
     hindsight.onMalformed?.({ error, status, method, url: absoluteUrl(origin, pathOf(url)), ip: origin.ip, packet })
   }, (failure) => hindsight.warn('A refused message was not recorded', failure))

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
-import { attempt, cachedByObject } from '../call.js'
+import { attemptCall, cachedByObject } from '../call.js'
 
 /** The results of the server options, which check a message before Fastify routes it. */
 interface MessageState {
@@ -116,7 +116,7 @@ export function percentEncoded (text: string): string {
 
 /** Percent-decodes; null where that is not possible. */
 export function percentDecoded (text: string): string | null {
-  return attempt(() => decodeURIComponent(text)) ?? null
+  return attemptCall(() => decodeURIComponent(text)) ?? null
 }
 
 const OF_CLIENT = new RegExp('^(?:user-agent|accept|accept-(?:language|encoding)|host|referer|origin|dnt|pragma|te|' +
@@ -160,12 +160,12 @@ const OFFERS = new Map<string, Representation>([
 const MEDIA_TYPES = [...OFFERS.keys()]
 
 /** The format of an error response by the `Accept` header; HTML where it accepts none of the formats. */
-export function representation (accept: string | undefined): Representation {
+export function errorRepresentation (accept: string | undefined): Representation {
   if (accept === undefined) return HTML
   return OFFERS.get(preferredType(accept, MEDIA_TYPES) ?? '') ?? HTML
 }
 
 /** Whether `Accept` names HTML and prefers it to the other formats; false for a client that accepts anything. */
 export function prefersHtml (accept: string | undefined): boolean {
-  return accept !== undefined && namesHtml(accept) && representation(accept).type === 'html'
+  return accept !== undefined && namesHtml(accept) && errorRepresentation(accept).type === 'html'
 }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { validateHeaderName, validateHeaderValue } from './node-http.js'
 
 /** Whether a response redirects to its `Location` (RFC 9110, section 15.4). */
@@ -57,7 +57,7 @@ export function dropReplaced (reply: FastifyReply, onlyOfBody = false): void {
 
 /** The headers that Node.js refuses to write, each with its error. */
 export function invalidHeaders (reply: FastifyReply): Array<[name: string, error: unknown]> {
-  return Object.entries(reply.getHeaders()).flatMap(([name, value]) => attempt((): Array<[string, unknown]> => {
+  return Object.entries(reply.getHeaders()).flatMap(([name, value]) => attemptCall((): Array<[string, unknown]> => {
     validateHeaderName(name)
     for (const one of [value].flat()) validateHeaderValue(name, one as string)
     return []

@@ -31,7 +31,7 @@ export function isPromise (value: unknown): value is Promise<unknown> {
 }
 
 /** Calls `next` with a value: at once, or when its promise resolves. */
-export function after<R> (
+export function callAfter<R> (
   value: unknown, next: (value: unknown) => R, failed?: (error: unknown) => R | void
 ): R | Promise<R | void> {
   return isPromise(value) ? value.then(next, failed) : next(value)

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Logger } from 'pino'
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
 import {
   contextOf, knownStateOf, recordingIn, recordingOf, requestContext, type RequestContext
@@ -103,7 +103,7 @@ export class LogCapture {
 
 // The fields and the logger of a line may throw when they are read. What a subscriber throws would end the process.
 function onLine (message: unknown): void {
-  const kept = attempt(() => attribute(message as PublishedLine))
+  const kept = attemptCall(() => attribute(message as PublishedLine))
   if (kept !== undefined) addCalls(kept)
 }
 

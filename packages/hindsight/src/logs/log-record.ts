@@ -5,7 +5,7 @@ import { recordingIn, requestContext } from '../lifecycle/state.js'
 import type { FastifyBaseLogger } from 'fastify'
 import { framesHere } from '../queries/stack.js'
 import type { Recording } from '../recording/recording.js'
-import { cutLine, lineFields, MAX_LINE, messageKey, parsed, type OwnLine, type PinoLine } from './pino-line.js'
+import { cutLine, lineFields, MAX_LINE, messageKey, parsedLine, type OwnLine, type PinoLine } from './pino-line.js'
 
 /** The levels of pino from the least to the most severe. */
 export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
@@ -238,7 +238,7 @@ export class RequestLog {
     this.#messageKey ??= example && messageKey(lineFields(example), example)
     const records = this.#lines.toSorted((a, b) => a.at - b.at).map((kept) => {
       // The page and the profile show the same line.
-      if ('text' in kept.line) kept.line = parsed(kept.line, this.#messageKey)
+      if ('text' in kept.line) kept.line = parsedLine(kept.line, this.#messageKey)
       const source = kept.calls ? sourceOf(kept.calls) : null
       const { position = 0 } = kept.hook ?? {}
       const record = this.#record(kept.at, kept.level, kept.line)

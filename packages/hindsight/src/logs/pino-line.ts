@@ -1,5 +1,5 @@
-import { attempt } from '../call.js'
-import { inspected } from '../view/text.js'
+import { attemptCall } from '../call.js'
+import { inspectValue } from '../view/text.js'
 
 /** Characters of one line. Of a longer one only the message is kept. */
 export const MAX_LINE = 32 * 1024
@@ -20,7 +20,7 @@ type Fields = Record<string, unknown>
 
 /** The fields of a line; none where it is not JSON. */
 export function lineFields ({ text }: PinoLine): Fields | null {
-  return attempt(() => Object(JSON.parse(text)) as Fields) ?? null
+  return attemptCall(() => Object(JSON.parse(text)) as Fields) ?? null
 }
 
 /** The key of the message of a line, which pino writes last: a field with the same key has an earlier place. */
@@ -30,7 +30,7 @@ export function messageKey (fields: Fields | null, { message }: PinoLine): strin
 }
 
 /** `keyOfOthers`: the key of the message in other lines. */
-export function parsed (line: PinoLine, keyOfOthers?: string): OwnLine {
+export function parsedLine (line: PinoLine, keyOfOthers?: string): OwnLine {
   const { text, message: given, field } = line
   const all = lineFields(line)
   if (all === null) return { channel: 'app', message: text.trimEnd(), context: {} }
@@ -44,7 +44,7 @@ export function parsed (line: PinoLine, keyOfOthers?: string): OwnLine {
   const name = channel ?? fields.channel
   return {
     channel: typeof name === 'string' ? name : 'req' in fields || 'res' in fields ? 'request' : 'app',
-    message: typeof message === 'string' ? message : inspected(message),
+    message: typeof message === 'string' ? message : inspectValue(message),
     context
   }
 }
@@ -55,7 +55,7 @@ function isSerializedError (value: unknown): value is { message: string } {
 }
 
 export function cutLine (line: PinoLine): OwnLine {
-  const { channel, message } = parsed(line)
+  const { channel, message } = parsedLine(line)
   const note = `${line.text.length.toLocaleString('en')} characters: the fields of this line were left out`
   // Copied, since a slice would keep the whole string in memory.
   return { channel, message: Buffer.from(message.slice(0, MAX_LINE)).toString(), context: { cut: note } }

@@ -1,4 +1,4 @@
-import { cached, cachedByObject } from '../call.js'
+import { cachedFunction, cachedByObject } from '../call.js'
 import { inAnyEncoding, maskerOf } from './known-secrets.js'
 import { isAuthorizationCode, isHarmless, MASKED, nameTest, type MaskPattern } from './names.js'
 import { maskSource } from './source.js'
@@ -30,10 +30,10 @@ export class Mask {
   readonly redact = (text: string): string => this.#maskers.reduce((shown, masker) => masker(shown), text)
 
   /** Prose that may hold credentials: connection strings, bearer tokens, `password=…`. */
-  readonly text = cached((text: string) => maskText(this, text), isUnchanged)
+  readonly text = cachedFunction((text: string) => maskText(this, text), isUnchanged)
 
   /** Values of query and fragment by their names, and the password of the user information. */
-  readonly url = cached((url: string) => this.redact(maskUrl(this, url)), isUnchanged)
+  readonly url = cachedFunction((url: string) => this.redact(maskUrl(this, url)), isUnchanged)
 
   /** One header's value, in the form that still shows its kind: scheme, cookie names, attributes. */
   readonly header = (name: string, value: string): string => {

@@ -1,4 +1,4 @@
-import { cached } from '../call.js'
+import { cachedFunction } from '../call.js'
 import { percentDecoded } from '../http/requests.js'
 
 export const MASKED = '******'
@@ -81,7 +81,7 @@ export function nameTest (patterns: readonly MaskPattern[]): (name: string) => b
     return [WHOLE, ...added].some((secret) => secret.test(name)) ||
       (!HARMLESS.test(words) && [ANYWHERE, AS_WORDS, LAST_WORD].some((secret) => secret.test(words)))
   }
-  return cached((name: string) => {
+  return cachedFunction((name: string) => {
     if (NEVER_MASKED.test(name)) return false
     if (isSecret(name)) return true
     const plain = percentDecoded(name) ?? name

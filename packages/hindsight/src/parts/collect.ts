@@ -1,7 +1,7 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
 import { errorsOf, maskOf } from '../errors/masked-exceptions.js'
 import { messageOf } from '../errors/thrown-value.js'
@@ -9,7 +9,7 @@ import { isStream } from '../http/responses.js'
 import { recordingOf, servicesOf, stateOf, type RequestState } from '../lifecycle/state.js'
 import type { Recording } from '../recording/recording.js'
 import type { ProfiledRoute, UnfinishedProfile } from '../store/profile.js'
-import { cut } from '../view/text.js'
+import { cutText } from '../view/text.js'
 import type { Collector, Part } from './part.js'
 
 const MAX_BYTES = 64 * 1024
@@ -27,12 +27,12 @@ export function collectData (
 ): Record<string, unknown> {
   return Object.fromEntries(collectors.map(({ name, collect }) =>
     // A copy: the application may change its data later.
-    [name, attempt(() => snapshot((collect(request, reply) as unknown) ?? null), failure)]))
+    [name, attemptCall(() => snapshotOf((collect(request, reply) as unknown) ?? null), failure)]))
 }
 
 /** The data of a part of Hindsight; `{ error }` if it fails. */
 export function collectedBy (recording: Recording, name: string): unknown {
-  return attempt(() => recording.dataOf(name), failure)
+  return attemptCall(() => recording.dataOf(name), failure)
 }
 
 /** The data of parts of Hindsight, by their names. */
@@ -65,7 +65,7 @@ export function watchChannels (
     }
   }] as const)
   const bound = stores.map(([name, store, valueOf]) =>
-    [channel(name), store, (message: unknown): unknown => attempt(() => valueOf(message))] as const)
+    [channel(name), store, (message: unknown): unknown => attemptCall(() => valueOf(message))] as const)
   let watchers = 0
   return () => {
     if (watchers++ === 0) {
@@ -84,7 +84,7 @@ export function watchChannels (
  * A copy of plain objects and lists, up to about 64 kB: later changes do not affect it. `type` is the media type, for
  * the description of binary content; `replace` returns the replacement of an object.
  */
-export function snapshot (root: unknown, type = '', replace = (value: object): unknown => value): unknown {
+export function snapshotOf (root: unknown, type = '', replace = (value: object): unknown => value): unknown {
   return binaryText(root, type) ?? copy(root, 0, { left: MAX_BYTES }, replace)
 }
 
@@ -141,7 +141,7 @@ export function plainCopy (
   if ('toJSON' in value && typeof value.toJSON === 'function') return plainCopy(value.toJSON(), shown, within)
   if (Array.isArray(value)) return value.map((item) => plainCopy(item, shown, within))
   const members = Object.entries(value).filter(([, item]) => item !== undefined)
-  return Object.fromEntries(members.map(([name, item]) => [cut(name, MAX_NAME), plainCopy(item, shown, within)]))
+  return Object.fromEntries(members.map(([name, item]) => [cutText(name, MAX_NAME), plainCopy(item, shown, within)]))
 }
 
 /** What parts of Hindsight have recorded, by their names, by default all: masked plain data. */
@@ -161,7 +161,7 @@ function redacted<T> (request: FastifyRequest, data: T): T {
 }
 
 function routeOf ({ matchedRoute }: Recording): ProfiledRoute | null {
-  return attempt(() => matchedRoute?.()) ?? null
+  return attemptCall(() => matchedRoute?.()) ?? null
 }
 
 /** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */

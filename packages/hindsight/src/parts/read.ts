@@ -1,9 +1,9 @@
-import { attempt, synchronous } from '../call.js'
+import { attemptCall, synchronousResult } from '../call.js'
 import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
 import type { Profile, UnfinishedProfile } from '../store/profile.js'
-import { failed, fields, json } from '../view/components.js'
-import { cut, html, isObject, visibleLine, type Data, type SafeHtml } from '../view/text.js'
+import { failureNote, fieldsContent, jsonBlock } from '../view/components.js'
+import { cutText, html, isObject, visibleLine, type Data, type SafeHtml } from '../view/text.js'
 import type { CollectorPanel, GROUPS, PanelView, Part, TimelineEntry } from './part.js'
 
 export { isObject, type Data }
@@ -84,7 +84,7 @@ export function addressOf (panel: string, fragment = ''): string {
 /** A hint that lists texts; none without a text. */
 export function listHint (title: string, texts: readonly string[], order: number, separator = '; '): Hint[] {
   if (texts.length === 0) return []
-  const text = texts.slice(0, MAX_TEXTS).map((text) => cut(text, MAX_TEXT)).join(separator)
+  const text = texts.slice(0, MAX_TEXTS).map((text) => cutText(text, MAX_TEXT)).join(separator)
   return [{ title, text, order } as Hint]
 }
 
@@ -104,7 +104,7 @@ export function splitUrl (url: string): { origin: string | undefined, path: stri
 export function fieldsPart (
   name: string, label: string, group: keyof typeof GROUPS, title: string, others: Omit<Part<Data>, 'name'> = {}
 ): Part<Data> {
-  return { name, ...others, panel: { label, group, render: (data) => fields(title, data), ...others.panel } }
+  return { name, ...others, panel: { label, group, render: (data) => fieldsContent(title, data), ...others.panel } }
 }
 
 /** The data that the functions of a part receive. */
@@ -126,7 +126,7 @@ export function valuesOf<P extends Recorded> (
   // Parts of Hindsight read other fields, too.
   const hasData = Object.hasOwn(profile.collectors, name) && failureOf(profile, name) === undefined
   if (collect !== undefined && !hasData) return []
-  const found = attempt(() => read(dataFor(part, profile), profile))
+  const found = attemptCall(() => read(dataFor(part, profile), profile))
   const values: unknown[] = Array.isArray(found) ? found : [found]
   return values.filter((value) => value !== undefined && value !== null)
 }
@@ -142,7 +142,7 @@ export function resultsOf<R extends object> (
 /** The sentences of the parts about a request, one each. */
 export function sentencesOf (parts: readonly Part[], profile: UnfinishedProfile): string[] {
   return parts.flatMap((part) => valuesOf(part, profile, (data) => part.sentence?.(data, profile)))
-    .map((sentence) => visibleLine(cut(String(sentence), MAX_TEXT)))
+    .map((sentence) => visibleLine(cutText(String(sentence), MAX_TEXT)))
 }
 
 export function byOrder (a: object, b: object): number {
@@ -171,13 +171,13 @@ export function problemsOf (part: Part, profile: Profile): { errors: number, war
   if (failureOf(profile, part.name) !== undefined) return { errors: 1, warnings: 0 }
   const { problem, warnings } = part.panel ?? {}
   const numberFrom = (read: CollectorPanel['problem']): number =>
-    Number(attempt(() => read?.(dataFor(part, profile), profile), () => 0)) || 0
+    Number(attemptCall(() => read?.(dataFor(part, profile), profile), () => 0)) || 0
   return { errors: numberFrom(problem), warnings: numberFrom(warnings) }
 }
 
 /** The number of entries of a panel; 0: it has no data; undefined: unknown. */
 export function countOf (part: Part, profile: Profile): number | undefined {
-  return attempt(() => part.panel?.count?.(dataFor(part, profile), profile))
+  return attemptCall(() => part.panel?.count?.(dataFor(part, profile), profile))
 }
 
 /**
@@ -186,10 +186,10 @@ export function countOf (part: Part, profile: Profile): number | undefined {
  */
 export function renderPanel (part: Part, profile: Profile, view: PanelView): SafeHtml {
   const failure = failureOf(profile, part.name)
-  if (failure !== undefined) return failed('collector', failure)
-  const render = part.panel?.render ?? (() => json(profile.collectors[part.name]))
-  return attempt(() => html`${synchronous(render(dataFor(part, profile), profile, view))}`, (error) =>
-    failed('panel', messageOf(error)))
+  if (failure !== undefined) return failureNote('collector', failure)
+  const render = part.panel?.render ?? (() => jsonBlock(profile.collectors[part.name]))
+  return attemptCall(() => html`${synchronousResult(render(dataFor(part, profile), profile, view))}`, (error) =>
+    failureNote('panel', messageOf(error)))
 }
 
 /** An entry with what it does not give itself. */

@@ -129,7 +129,7 @@ function isVolatile (what: string): boolean {
 }
 
 /** Pairs the items of two lists that have the same key, in order; the partner of any other item is undefined. */
-export function align<T> (
+export function alignItems<T> (
   a: readonly T[], b: readonly T[], keyOf: (item: T, side: 'a' | 'b') => string
 ): Array<readonly [a: T | undefined, b: T | undefined]> {
   const chunks = diffArrays(a.map((item) => keyOf(item, 'a')), b.map((item) => keyOf(item, 'b')), {

@@ -3,7 +3,7 @@ import { types } from 'node:util'
 import { performance } from '../clock.js'
 import { queries } from './channel.js'
 import type { Run } from './run.js'
-import { caller, frameLimit, framesHere, removeOwnFrames } from './stack.js'
+import { callerOf, frameLimit, framesHere, removeOwnFrames } from './stack.js'
 
 type Callback = (this: unknown, ...results: unknown[]) => unknown
 
@@ -76,7 +76,7 @@ export const outerQuery = (globalThis as { [kOuter]?: AsyncLocalStorage<Query> }
 let announced: Query | undefined
 
 /** For a client that reports a query before its driver sends it in the same task. */
-export function announce (query: Query): void {
+export function announceQuery (query: Query): void {
   announced = query
   queueMicrotask(() => { announced = undefined })
 }
@@ -111,7 +111,7 @@ export function beginQuery (start: NewQuery): Query | null {
 
 /** Captures the frames of a query that was published: the frames of subscribers would double the time of a stack. */
 export function addFrames (query: Query): void {
-  if (query.frames === null) query.frames = framesHere(caller(addFrames)) ?? ''
+  if (query.frames === null) query.frames = framesHere(callerOf(addFrames)) ?? ''
 }
 
 export function endQuery (query: Query | null | undefined, { rows, error, duration }: QueryEnd = {}): void {
@@ -136,7 +136,7 @@ export function endWait (query: Query): void {
  * Calls a method of a client. Queries that it sends synchronously are parts of `query` and not recorded again; of an
  * ORM, those that its driver sends later, too.
  */
-export function within<T> (query: Query | null, call: () => T): T {
+export function withinQuery<T> (query: Query | null, call: () => T): T {
   const outer = running
   running = query ?? running
   try {
@@ -162,7 +162,7 @@ export function callSync<T> (
 ): T {
   if (query !== null) query.isSync = true
   try {
-    const result = within(query, call)
+    const result = withinQuery(query, call)
     end(result)
     return result
   } catch (error) {
@@ -193,7 +193,7 @@ export function callAsync<T> (
 ): T {
   const limit = frameLimit()
   try {
-    const result = within(query, call)
+    const result = withinQuery(query, call)
     // Other thenables may be lazy, or have properties of their own.
     if (!types.isPromise(result)) {
       endQuery(query)
@@ -236,5 +236,5 @@ export function callBack<T> (
       running = before
     }
   }
-  return within(query, () => call([...args.slice(0, -1), observed]))
+  return withinQuery(query, () => call([...args.slice(0, -1), observed]))
 }

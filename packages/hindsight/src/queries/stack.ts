@@ -19,7 +19,7 @@ let formatter: typeof Error.prepareStackTrace | undefined
  * Frames of the stack that may be those of the application, without frames of packages; undefined if no queries are
  * recorded. Source maps are applied later, to distinct frames: for each frame of each query they would take too long.
  */
-export function framesHere (above: object = caller(framesHere), limits = FRAMES): string | undefined {
+export function framesHere (above: object = callerOf(framesHere), limits = FRAMES): string | undefined {
   if (!queries.hasSubscribers) return undefined
   const { stackTraceLimit, prepareStackTrace } = Error
   const at: { stack?: string } = {}
@@ -42,7 +42,7 @@ export function framesHere (above: object = caller(framesHere), limits = FRAMES)
 }
 
 /** The function that the application has called, if it is one of a wrapper; else another one. */
-export function caller (other: object): object {
+export function callerOf (other: object): object {
   return entry ?? other
 }
 

@@ -1,5 +1,5 @@
 import createError from '@fastify/error'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { DATA_NOTE, hintParts, messageParts } from '../error-page/render-text.js'
 import { shortFile } from '../errors/stack-frame.js'
 import { mainCause } from '../errors/exception.js'
@@ -8,8 +8,8 @@ import { byOrder, hintsOf, isObject, resultsOf, sentencesOf } from '../parts/rea
 import { parts as ownParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import type { Profile } from '../store/profile.js'
-import { milliseconds } from '../view/components.js'
-import { code, cut, escapeMarkdown, fence, visibleJson } from '../view/text.js'
+import { formatTime } from '../view/components.js'
+import { codeSpan, cutText, escapeMarkdown, fencedCode, visibleJson } from '../view/text.js'
 import { NO_DIFFERENCE, successOf, type LastSuccess, type ProfileSource } from './compare/last-success.js'
 
 /** Bytes of the whole text: with the marks around it that models receive, it has 6,000. Bytes of one part. */
@@ -53,12 +53,13 @@ export function profileMarkdown (
     `# ${outcome}`,
     DATA_NOTE,
     ...messageParts(mainCauseOf(profile)),
-    code(cut(`${method} ${url}`, MAX_TITLE)),
+    codeSpan(cutText(`${method} ${url}`, MAX_TITLE)),
     facts(profile)
   ]
   const sections = sectionsOf(profile, success, parts)
-  const names = cut(namesOf(profile, sections).join(', '), MAX_PARTS)
-  const end = `All of a part: ${code(`fastify-hindsight show ${token} --part <part>`)}, with one of ${code(names)}.`
+  const names = cutText(namesOf(profile, sections).join(', '), MAX_PARTS)
+  const command = codeSpan(`fastify-hindsight show ${token} --part <part>`)
+  const end = `All of a part: ${command}, with one of ${codeSpan(names)}.`
   let space = MAX_SHEET - size([...head, end]) - MAX_OMITTED
   const least = sections.map((section) => Math.min(size(blocksOf(section, MAX_SHEET)), MIN_SECTION))
   const omitted = new Set<string>()
@@ -74,7 +75,7 @@ export function profileMarkdown (
     return []
   })
   const left = [...omitted].join(', ').slice(0, MAX_OMITTED / 2)
-  return [...head, ...blocks, end + (left === '' ? '' : ` No space here for ${code(left)}.`)].join('\n\n') + '\n'
+  return [...head, ...blocks, end + (left === '' ? '' : ` No space here for ${codeSpan(left)}.`)].join('\n\n') + '\n'
 }
 
 /** One part of a profile, of at most 20,000 bytes: its sections, or its data as JSON. Throws for another name. */
@@ -85,7 +86,7 @@ export function partMarkdown (
   const sections = all.filter(({ name }) => name === part)
   const blocks = sections.length > 0
     ? sections.flatMap((section) => blocksOf(section, Math.floor(MAX_PART / sections.length), ' --json'))
-    : [fence(cut(visibleJson(partOf(profile, part, namesOf(profile, all)), 1), MAX_PART / 2), 'json')]
+    : [fencedCode(cutText(visibleJson(partOf(profile, part, namesOf(profile, all)), 1), MAX_PART / 2), 'json')]
   return [DATA_NOTE, ...blocks].join('\n\n') + '\n'
 }
 
@@ -94,7 +95,7 @@ export function partOf (profile: Profile, part: string, names = namesOf(profile)
   const { exceptions, logs, events, collectors } = profile
   const data: Record<string, unknown> = { ...collectors, exceptions, logs, events }
   if (Object.hasOwn(data, part)) return data[part]
-  throw new UnknownPartError(cut(part, MAX_NAME), names.join(', '))
+  throw new UnknownPartError(cutText(part, MAX_NAME), names.join(', '))
 }
 
 function namesOf ({ collectors }: Profile, sections: readonly Section[] = []): string[] {
@@ -116,8 +117,8 @@ function sectionsOf (profile: Profile, success: LastSuccess | null, parts: reado
 
 /** The heading, the lines and the paragraphs of a section for which there is space, and how many there are besides. */
 function blocksOf ({ name, title, text, blocks = [] }: Section, space: number, option = ''): string[] {
-  const heading = `## ${escapeMarkdown(cut(String(title), MAX_TITLE))}`
-  const lines = text === undefined ? [] : String(text).split('\n').map((line) => cut(line, MAX_LINE))
+  const heading = `## ${escapeMarkdown(cutText(String(title), MAX_TITLE))}`
+  const lines = text === undefined ? [] : String(text).split('\n').map((line) => cutText(line, MAX_LINE))
   let free = space - size([heading]) - FRAME
   const fitting = (items: readonly string[], between: number): readonly string[] => {
     const end = items.findIndex((item) => (free -= Buffer.byteLength(item) + between) < 0)
@@ -129,9 +130,9 @@ function blocksOf ({ name, title, text, blocks = [] }: Section, space: number, o
   const left = lines.length + blocks.length - shownLines.length - shownBlocks.length
   return [
     heading,
-    ...shownLines.length === 0 ? [] : [fence(shownLines.join('\n'), 'text')],
+    ...shownLines.length === 0 ? [] : [fencedCode(shownLines.join('\n'), 'text')],
     ...shownBlocks,
-    ...left === 0 ? [] : [`${left} more: ${code(`--part ${name}${option}`)}.`]
+    ...left === 0 ? [] : [`${left} more: ${codeSpan(`--part ${name}${option}`)}.`]
   ]
 }
 
@@ -140,12 +141,12 @@ function size (blocks: readonly string[]): number {
 }
 
 function mainCauseOf (profile: Profile): string | undefined {
-  return attempt(() => mainCause(profile)?.message, () => undefined)
+  return attemptCall(() => mainCause(profile)?.message, () => undefined)
 }
 
 function facts ({ token, time, duration, ip, parent, followOf, route }: Profile): string {
   return [
-    `Profile ${code(token)}`, String(time), milliseconds(duration), `from ${name(ip)}`,
+    `Profile ${codeSpan(token)}`, String(time), formatTime(duration), `from ${name(ip)}`,
     routeFact(route),
     ...(parent === undefined ? [] : [`${followOf ? 'redirected from' : 'parent request'} ${name(parent)}`])
   ].join(' · ')
@@ -161,7 +162,7 @@ function routeFact (route: unknown): string {
 }
 
 function name (value: unknown): string {
-  return code(cut(String(value), MAX_NAME))
+  return codeSpan(cutText(String(value), MAX_NAME))
 }
 
 function differencesSection ({ token, summary, title, why, differences }: LastSuccess): Section {
@@ -174,9 +175,9 @@ function differencesSection ({ token, summary, title, why, differences }: LastSu
     blocks: [
       ...lines.length === 0 ? [NO_DIFFERENCE] : [],
       ...why === undefined ? [] : [escapeMarkdown(why)],
-      `Compared with profile ${code(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}.`,
-      `Replay: ${code(`fastify-hindsight replay ${token}`)}. ` +
-        `Compare: ${code(`fastify-hindsight compare ${summary.token} ${token}`)}.`
+      `Compared with profile ${codeSpan(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}.`,
+      `Replay: ${codeSpan(`fastify-hindsight replay ${token}`)}. ` +
+        `Compare: ${codeSpan(`fastify-hindsight compare ${summary.token} ${token}`)}.`
     ]
   }
 }

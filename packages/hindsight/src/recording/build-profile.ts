@@ -13,7 +13,7 @@ import { recordingOf, servicesOf } from '../lifecycle/state.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { matchedRoute, recordedData } from '../parts/collect.js'
-import { grouped } from '../view/text.js'
+import { formatInteger } from '../view/text.js'
 import { fittingLogs } from '../store/summary.js'
 import { newToken, PROFILE_VERSION, type Profile } from '../store/profile.js'
 import type {} from '../store/profiler.js'
@@ -105,8 +105,8 @@ function errorsAtEnd (request: FastifyRequest): RequestErrors {
 /** That an error has cut off a response; null: it is complete, or had not begun. */
 function cutSentence (state: Sending, { 'content-length': length }: Headers): string | null {
   if (state.kind !== 'failed' || !state.begun || state.error instanceof NoResponseError) return null
-  const sent = state.bytes === undefined ? '' : ` after ${grouped(state.bytes)} bytes with its headers`
-  const body = length === undefined ? '' : `, of a body of ${grouped(Number(length))}`
+  const sent = state.bytes === undefined ? '' : ` after ${formatInteger(state.bytes)} bytes with its headers`
+  const body = length === undefined ? '' : `, of a body of ${formatInteger(Number(length))}`
   return `The response was cut off${sent}${body}.`
 }
 

@@ -1,12 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import type { FailureProfile } from '../error-page/failure-profile.js'
 import { renderFailure } from '../error-page/render-failure.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { failureSummary } from '../errors/failure-summary.js'
 import { hintsFor, type Hint } from '../errors/hints.js'
 import { maskOf } from '../errors/masked-exceptions.js'
-import { read } from '../errors/thrown-value.js'
+import { readProperty } from '../errors/thrown-value.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { absoluteUrl } from '../http/origin.js'
 import { prefersHtml, targetOf, type Representation } from '../http/requests.js'
@@ -120,9 +120,9 @@ function defaultNotFound ({ raw: { method, url } }: FastifyRequest): string {
 
 // `{"statusCode":500,"code":"…","error":"Internal Server Error","message":"…"}`; `code` only if the error has one.
 function isDefaultError (error: Error, { statusCode }: FastifyReply, payload: string): boolean {
-  const [code, message] = [read(error, 'code'), read(error, 'message')]
+  const [code, message] = [readProperty(error, 'code'), readProperty(error, 'message')]
   const expected = { ...(code !== undefined && { code }), error: STATUS_CODES[statusCode], message, statusCode }
-  const body = attempt(() => Object(JSON.parse(payload)) as Record<string, unknown>) ?? {}
+  const body = attemptCall(() => Object(JSON.parse(payload)) as Record<string, unknown>) ?? {}
   return Object.keys(body).sort().join() === Object.keys(expected).join() &&
     Object.entries(expected).every(([name, value]) => String(body[name]) === String(value))
 }

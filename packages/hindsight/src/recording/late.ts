@@ -1,4 +1,4 @@
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import type { FlattenedException } from '../errors/exception.js'
@@ -206,7 +206,7 @@ function completed (
   for (const [name, data] of Object.entries(late)) {
     const part = parts.find((one) => one.name === name)
     if (!isObject(data)) continue
-    collectors[name] = attempt(() => part?.complete?.(dataOf(profile, name), data) ?? data, () => collectors[name])
+    collectors[name] = attemptCall(() => part?.complete?.(dataOf(profile, name), data) ?? data, () => collectors[name])
   }
   return { ...profile, logs: [...profile.logs, ...logs], collectors }
 }

@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import { textOfStack } from '../errors/thrown-value.js'
 import { recordingOf, requestContext, servicesOf } from '../lifecycle/state.js'
 import { currentLog, LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
-import { inspected } from '../view/text.js'
+import { inspectValue } from '../view/text.js'
 import type { Recording } from './recording.js'
 
 /** Captures the log and the process events of each recorded request, until the application is closed. */
@@ -72,7 +72,7 @@ function note (level: LogLevel, message: string, stack: string | undefined): voi
 
 function onUncaught (raised: unknown, origin: string): void {
   // An error thrown here would replace the exception.
-  attempt(() => recordUncaught(raised, origin))
+  attemptCall(() => recordUncaught(raised, origin))
 }
 
 function recordUncaught (raised: unknown, origin: string): void {
@@ -85,7 +85,7 @@ function recordUncaught (raised: unknown, origin: string): void {
   const what = origin === REJECTION ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
   if (lifecycle !== null) (request?.log ?? app.log).fatal({ err: raised, channel: 'process' }, message)
-  else note('fatal', message, raised instanceof Error ? textOfStack(raised) : inspected(raised))
+  else note('fatal', message, raised instanceof Error ? textOfStack(raised) : inspectValue(raised))
   // The request is over, and its memory was released.
   if (request === undefined) return late?.addError(raised)
   const { failure, reply } = recordingOf(request)

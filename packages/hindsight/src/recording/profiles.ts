@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { LruMap } from 'toad-cache'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { ProcessExitError } from '../http/http-errors.js'
@@ -80,7 +80,7 @@ export function openProfiles (
 
   /** Queues the profile of a request, or again after a late error. */
   function queueProfile (request: FastifyRequest, reply: FastifyReply): void {
-    if (!hasProfile(request, reply)) return release(request)
+    if (!hasProfile(request, reply)) return releaseRequest(request)
     const recording = recordingOf(request)
     // Where the process exits before a response has begun, the profile has none.
     const hasResponse = recording.sending.isOver || reply.raw.headersSent
@@ -104,13 +104,13 @@ export function openProfiles (
         const late = finish()
         const profile = doOwnWork(() => build(request, reply, collected))
         if (!late.begin(maskOf(request))) return profile
-        for (const { made, name } of parts) attempt(() => made?.(dataOf(profile, name), profile, app.hindsight))
+        for (const { made, name } of parts) attemptCall(() => made?.(dataOf(profile, name), profile, app.hindsight))
         return profile
       } finally {
-        release(request)
+        releaseRequest(request)
       }
     }, recording.failure !== null || recording.otherErrors.length > 0)
-    if (!isDeferred) release(request)
+    if (!isDeferred) releaseRequest(request)
     // Fastify logs the end of a response in this turn of the event loop.
     else setImmediate(finish)
   }
@@ -133,7 +133,7 @@ export function openProfiles (
 
   // An exception in a listener of the response or of the process would end the process.
   function queue (request: FastifyRequest, reply: FastifyReply): void {
-    attempt(() => queueProfile(request, reply), (error) => warn('A profile was not queued', error))
+    attemptCall(() => queueProfile(request, reply), (error) => warn('A profile was not queued', error))
   }
 
   // A request that ends the process is profiled, too, and those that are under way.
@@ -194,7 +194,7 @@ function tokenOf (request: FastifyRequest): string {
 }
 
 /** Ends the log of a request that is over, and releases the memory of the request. */
-export function release (request: FastifyRequest): void {
+export function releaseRequest (request: FastifyRequest): void {
   const { log, sending } = recordingOf(request)
   // A profile may be made before, where the process exits.
   if (!sending.isOver) return

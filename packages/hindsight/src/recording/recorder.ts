@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
-import { attempt, callsBefore } from '../call.js'
+import { attemptCall, callsBefore } from '../call.js'
 import { performance } from '../clock.js'
 import { maskOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
@@ -8,7 +8,7 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { WorkLog } from '../lifecycle/work-log.js'
-import { read } from '../errors/thrown-value.js'
+import { readProperty } from '../errors/thrown-value.js'
 import { recordingOf, replayContext, requestContext, servicesOf } from '../lifecycle/state.js'
 import type { ProfilerSettings } from '../options.js'
 import type { Part } from '../parts/part.js'
@@ -16,7 +16,7 @@ import { routeErrorOf } from '../routing/no-match.js'
 import type { Profile } from '../store/profile.js'
 import { endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
-import { openProfiles, release, type ProfileAddress } from './profiles.js'
+import { openProfiles, releaseRequest, type ProfileAddress } from './profiles.js'
 import type { Recording } from './recording.js'
 import type { Ending } from './sending.js'
 import { unserializedError } from './unserialized-error.js'
@@ -108,7 +108,8 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     if (earlier !== null) {
       recording.raisedBy = null
       // What cannot be sent may be refused again for the response about that.
-      const isSame = earlier.refused !== undefined && read(error, 'code') === read(earlier.error, 'code')
+      const code = readProperty(error, 'code')
+      const isSame = earlier.refused !== undefined && code === readProperty(earlier.error, 'code')
       if (isSame) recording.failure.after = earlier.after
       else {
         recording.failure.after = 'failure'
@@ -143,7 +144,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
   function collectRequest (request: FastifyRequest): void {
     if (!recordingOf(request).isRecording) return
     // Getters of the application may throw.
-    attempt(() => {
+    attemptCall(() => {
       collectRoute(request)
       collectIncoming(request)
     }, (error) => warn('A request was not recorded', error))
@@ -203,7 +204,7 @@ export function createRecorder (app: FastifyInstance, settings: ProfilerSettings
     const error = 'error' in ending ? ending.error : undefined
     const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
     if (lifecycle !== null && recording.isRecording && isClosed) request.log.info({ channel: 'request' }, error.message)
-    if (profiles === null) release(request)
+    if (profiles === null) releaseRequest(request)
     else profiles.queue(request, reply)
   }
 

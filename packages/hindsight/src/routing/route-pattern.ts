@@ -1,5 +1,5 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
-import { attempt, cached } from '../call.js'
+import { attemptCall, cachedFunction } from '../call.js'
 import { editDistance } from '../similar-name.js'
 
 /** The cost of a route that is not similar to a path. */
@@ -47,7 +47,7 @@ export class RouteTree<T extends { segments: readonly string[] }> {
     const byCost: T[][] = []
     // Many routes have the same expression, for which a router is made.
     const differences = sent.map((value) => {
-      const ofExpression = cached((segment: string) => differenceOf(segment, value))
+      const ofExpression = cachedFunction((segment: string) => differenceOf(segment, value))
       return (segment: string): number => segment.includes(':') ? ofExpression(segment) : differenceOf(segment, value)
     })
     const search = ({ segments }: Node<T>, index: number, before: number, hadStatic: boolean): void => {
@@ -121,7 +121,7 @@ export function segmentMatches (segment: string, value: string): boolean {
 
 /** Whether a router would match a path to a route of this pattern. */
 export function patternMatches (pattern: string, method: string, path: string): boolean {
-  return attempt(() => {
+  return attemptCall(() => {
     const router = FindMyWay({ maxParamLength: 16_384 })
     router.on(method as HTTPMethod, pattern, () => {})
     return router.find(method as HTTPMethod, path) !== null

@@ -1,6 +1,6 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { pathnameOf, pathOf } from '../http/requests.js'
 import { appliesIn } from '../lifecycle/hooks.js'
 import { routeConfigOf, servicesOf, stateOf, type RecordedConfig, type RouteMatch } from '../lifecycle/state.js'
@@ -154,7 +154,7 @@ export class RouteTable {
     const router = (this.#router ??= FindMyWay(this.#routerOptions))
     for (const { url, constraints, entry } of this.#added.splice(0)) {
       // A custom constraint is unknown to this router: the application's own decides.
-      attempt(() => router.on(entry.method as HTTPMethod, url, { constraints }, () => {}, entry))
+      attemptCall(() => router.on(entry.method as HTTPMethod, url, { constraints }, () => {}, entry))
     }
     return router
   }

@@ -86,9 +86,9 @@ export function valuesIn (exceptions: string): Record<string, string> | undefine
 }
 
 /** Returns a function that tests whether a profile matches: for stores without a query language. */
-export function matcher (criteria: Criteria): (entry: IndexEntry) => boolean {
+export function criteriaMatcher (criteria: Criteria): (entry: IndexEntry) => boolean {
   const conditions = conditionsOf(criteria)
-  const excluded = (criteria.not ?? []).map(matcher)
+  const excluded = (criteria.not ?? []).map(criteriaMatcher)
   return (entry) => {
     if (excluded.some((matches) => matches(entry))) return false
     const columns = columnsOf(entry)

@@ -19,7 +19,7 @@ export interface FollowOptions {
 const MAX_BATCH = 1_000
 
 /** Yields new profiles that match, oldest first, until the signal aborts. A store that fails is searched again. */
-export async function * follow (store: Searchable, options: FollowOptions): AsyncGenerator<ProfileSummary[]> {
+export async function * followProfiles (store: Searchable, options: FollowOptions): AsyncGenerator<ProfileSummary[]> {
   const { criteria = {}, signal, interval = 400, heartbeat = 15_000 } = options
   let { after } = options
   let yieldedAt = performance.now()

@@ -1,5 +1,5 @@
 import type { Profile } from './profile.js'
-import { matcher, type Criteria } from './criteria.js'
+import { criteriaMatcher, type Criteria } from './criteria.js'
 import { DEFAULT_BOUNDS, emptyTotals, groupToEvict, mayPin, rangeOf, sumOf, TooManyPinnedError } from './storage.js'
 import type {
   ProfilePage, ProfileStorage, RetentionGroup, SearchOptions, StorageBounds, StorageStats
@@ -47,7 +47,7 @@ export class MemoryStorage implements ProfileStorage {
   search (options: SearchOptions): ProfilePage {
     const { criteria = {}, limit } = options
     const { seq: [above, below], column, isDescending, mayContinue } = rangeOf(options, this.#head)
-    const matches = matcher(criteria)
+    const matches = criteriaMatcher(criteria)
     const valueOf = (entry: Entry): number => column === 'seq' ? entry.seq : entry.summary[column]
     const found = [...this.#entries.values()]
       .filter((entry) => entry.seq > above && entry.seq < below && matches(entry))
@@ -69,7 +69,7 @@ export class MemoryStorage implements ProfileStorage {
   }
 
   purge (criteria: Criteria = {}): number {
-    const matches = matcher(criteria)
+    const matches = criteriaMatcher(criteria)
     const found = [...this.#entries.values()].filter((entry) => !entry.summary.pinned && matches(entry))
     for (const entry of found) this.#remove(entry)
     return found.length

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import createError from '@fastify/error'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
@@ -132,7 +132,7 @@ export function readProfile (stored: Profile): Profile {
     if (invalid !== undefined) throw new InvalidProfileError(invalid, type)
   }
   makeConvertible(stored)
-  const logs = attempt(() => withNotifications(stored.logs, stored.events, Date.parse(stored.time)))
+  const logs = attemptCall(() => withNotifications(stored.logs, stored.events, Date.parse(stored.time)))
   return logs === undefined ? stored : { ...stored, logs }
 }
 

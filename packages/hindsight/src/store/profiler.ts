@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import { LruMap } from 'toad-cache'
-import { attempt, settlesWithin } from '../call.js'
-import { messageOf, read } from '../errors/thrown-value.js'
+import { attemptCall, settlesWithin } from '../call.js'
+import { messageOf, readProperty } from '../errors/thrown-value.js'
 import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './summary.js'
@@ -178,7 +178,7 @@ export class Profiler {
   warmUp (): void {
     if (this.#isWarm) return
     this.#isWarm = true
-    attempt(() => this.#storage.warmUp?.())
+    attemptCall(() => this.#storage.warmUp?.())
   }
 
   /** Passes the queued profiles to the store in a process that exits; `settle` waits for it. */
@@ -192,7 +192,7 @@ export class Profiler {
   /** Blocks until the store has what was passed to it, at most until `deadline` (of `performance.now()`). */
   settle (deadline: number): void {
     // The other applications of the process write their profiles, too.
-    attempt(() => this.#storage.settle?.(Math.max(0, deadline - performance.now())))
+    attemptCall(() => this.#storage.settle?.(Math.max(0, deadline - performance.now())))
   }
 
   async close (): Promise<void> {
@@ -225,7 +225,7 @@ export class Profiler {
       this.#unreadableSince = null
       return result
     } catch (error) {
-      const status = Number(read(error, 'statusCode') ?? 503)
+      const status = Number(readProperty(error, 'statusCode') ?? 503)
       if (status >= 500) this.#unreadableSince ??= Date.now()
       if (typeof error === 'object' && error !== null && 'statusCode' in error) throw error
       throw new ProfileStoreError(`The store of profiles failed: ${messageOf(error)}`, { cause: error })

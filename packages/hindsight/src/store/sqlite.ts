@@ -3,7 +3,7 @@ import { isBuiltin } from 'node:module'
 import { resolve } from 'node:path'
 import { clearTimeout, setTimeout } from 'node:timers'
 import { Worker } from 'node:worker_threads'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { extension, modulePlace } from '../require.js'
 import { IN_MEMORY } from './sqlite/availability.js'
 import { StorageClosedError, StorageUnusableError, type ProfileStorage, type StorageBounds } from './storage.js'
@@ -66,7 +66,7 @@ class DatabaseThread {
   /** Starts the thread before its first call, which reports where that is impossible. */
   start (): void {
     if (this.#worker !== null) return
-    attempt(() => {
+    attemptCall(() => {
       this.#worker = this.#startWorker()
       this.#worker.unref()
     })

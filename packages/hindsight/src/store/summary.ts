@@ -1,13 +1,13 @@
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 import { mainCause, type FlattenedException } from '../errors/exception.js'
-import { read } from '../errors/thrown-value.js'
+import { readProperty } from '../errors/thrown-value.js'
 import { percentDecoded } from '../http/requests.js'
 import { isWarningOrWorse, mostSevere, type LogRecord } from '../logs/log-record.js'
 import { plainCopy } from '../parts/collect.js'
 import { parts as ownParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
 import { labelOf, problemsOf, valuesOf } from '../parts/read.js'
-import { counted, cut } from '../view/text.js'
+import { formatCount, cutText } from '../view/text.js'
 import { isFailure, ISSUE_SEPARATOR, type Profile, type ProfileSummary } from './profile.js'
 
 /** The indexed data of a profile: its summary, and text that is searched but not shown. */
@@ -49,7 +49,7 @@ function isUnasked ({ status, route, url }: Profile): boolean {
 }
 
 /** The part of a profile that lists show. */
-export function summarize (profile: Profile): ProfileSummary {
+export function summarizeProfile (profile: Profile): ProfileSummary {
   const { token, time, method, url, status, ip, duration, route, parent = null, logs } = profile
   const cause = mainCause(profile)
   return {
@@ -89,7 +89,8 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   const exceptionLines = found.flatMap(([name, lines]) => name === EXCEPTION ? lines : [])
   // No criterion of an application has a capital letter in its name.
   const { followOf, collectors: { request } } = profile
-  const [refererUrl, serverUrl] = [read(read(request, 'headers'), 'referer'), read(request, 'serverUrl')]
+  const refererUrl = readProperty(readProperty(request, 'headers'), 'referer')
+  const serverUrl = readProperty(request, 'serverUrl')
   const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: issuesOf(parts, profile) }
   for (const [name, value] of Object.entries({ followOf, ...noise, refererUrl, serverUrl })) {
     if (value !== undefined) found.push([name, [lineOf(String(value))]])
@@ -97,7 +98,7 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   const shown = found.filter(([name]) => name !== EXCEPTION)
   const values = Object.fromEntries(shown.map(([name, lines]) => [name, lines.join(', ').slice(0, MAX_LINE)]))
   return {
-    summary: { ...summarize(profile), ...shown.length > 0 && { values } },
+    summary: { ...summarizeProfile(profile), ...shown.length > 0 && { values } },
     exceptions: exceptionLines.join('\n').slice(0, MAX_EXCEPTIONS),
     json: JSON.stringify(profile)
   }
@@ -120,8 +121,8 @@ function issueOf (part: Part, profile: Profile): string {
   const [issue = ''] = issueIn === undefined ? [] : valuesOf(part, profile, issueIn)
   if (issue !== '') return String(issue)
   const { errors, warnings } = problemsOf(part, profile)
-  const failed = errors === 0 ? [] : [counted(errors, 'error')]
-  const warned = warnings === 0 ? [] : [counted(warnings, 'warning')]
+  const failed = errors === 0 ? [] : [formatCount(errors, 'error')]
+  const warned = warnings === 0 ? [] : [formatCount(warnings, 'warning')]
   return [...failed, ...warned].join(', ')
 }
 
@@ -140,14 +141,14 @@ const NOTE_BYTES = 350
 /** The record of a profile; its JSON has at most `maxBytes`. */
 export function boundedRecord (profile: Profile, maxBytes: number, parts: readonly Part[] = ownParts): ProfileRecord {
   // It throws for a value without a form in JSON: circular objects, BigInt.
-  const record = attempt(() => recordWith(parts, profile))
+  const record = attemptCall(() => recordWith(parts, profile))
   if (record !== undefined && Buffer.byteLength(record.json) <= maxBytes) return record
   return recordWith(parts, boundProfile(profile, maxBytes))
 }
 
 /** A copy of a profile that is plain JSON of at most `maxBytes`: the largest and least important parts are left out. */
 export function boundProfile (profile: Profile, maxBytes: number): Profile {
-  const bounded = plainCopy(profile, (text) => cut(text, MAX_STRING)) as Profile
+  const bounded = plainCopy(profile, (text) => cutText(text, MAX_STRING)) as Profile
   const reason = `the profile was larger than ${maxBytes.toLocaleString('en')} bytes`
   const fitLogs = (least: number): void => {
     const available = maxBytes - bytesOf({ ...bounded, logs: [] })
@@ -158,7 +159,7 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
     () => fitLogs(maxBytes / 8),
     () => dropLargeCollectors(bounded, maxBytes / 8, reason),
     () => fitLogs(0),
-    () => Object.assign(bounded, plainCopy(bounded, (text) => cut(text, MAX_SHORT_STRING))),
+    () => Object.assign(bounded, plainCopy(bounded, (text) => cutText(text, MAX_SHORT_STRING))),
     () => dropLargeCollectors(bounded, 0, reason),
     () => {
       const last = bounded.exceptions.slice(-10)
@@ -182,7 +183,8 @@ export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reas
   const shown = mostSevere(own, maxBytes - NOTE_BYTES, (line) => bytesOf(line) + 1, SHARE_OF_END)
   const dropped = lines.reduce((sum, line) => sum + countOf(line), own.length - shown.length)
   if (dropped === 0) return shown
-  const message = `${counted(dropped, 'line was', 'lines were')} left out, of the oldest and least severe: ${reason}.`
+  const omitted = formatCount(dropped, 'line was', 'lines were')
+  const message = `${omitted} left out, of the oldest and least severe: ${reason}.`
   const { time = '', offset = 0 } = shown[0] ?? lines[0] ?? {}
   const context = { linesLeftOut: dropped }
   return [{ time, offset, level: 'warn', channel: 'profiler', message, context }, ...shown]

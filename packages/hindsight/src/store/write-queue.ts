@@ -2,7 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers'
 import { getHeapStatistics } from 'node:v8'
 import { settlesWithin } from '../call.js'
 import { messageOf } from '../errors/thrown-value.js'
-import { counted } from '../view/text.js'
+import { formatCount } from '../view/text.js'
 import type { ProfileRecord } from './summary.js'
 
 export interface WriteCounters {
@@ -180,7 +180,7 @@ export class WriteQueue {
   #wrote (count: number): void {
     this.counters.written += count
     if (this.#isReported) {
-      this.#options.warn(`Profiles are written again; ${counted(this.#lost, 'was', 'were')} lost.`)
+      this.#options.warn(`Profiles are written again; ${formatCount(this.#lost, 'was', 'were')} lost.`)
     }
     this.#isReported = false
     this.#lost = 0

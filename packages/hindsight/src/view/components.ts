@@ -1,47 +1,47 @@
 import { isAbsolute, relative, resolve } from 'node:path'
 import {
-  counted, grouped, html, rounded, safeJson, visibleLine, wordFor, type HtmlValue, type SafeHtml
+  formatCount, formatInteger, html, formatNumber, safeJson, visibleLine, wordFor, type HtmlValue, type SafeHtml
 } from './text.js'
 import type { EditorLink } from './editor.js'
 
 /** A titled part of a panel; `level` is the level of its heading: 3 below a panel's title, 2 below a page's. */
-export function section (title: string, content: HtmlValue, id = '', level: 2 | 3 = 3): SafeHtml {
+export function titledSection (title: string, content: HtmlValue, id = '', level: 2 | 3 = 3): SafeHtml {
   const attribute = id !== '' && html` id="${id}"`
   return html`<section class="part"${attribute}><h${level}>${title}</h${level}>${content}</section>`
 }
 
 /** A muted paragraph, also shown instead of missing content. */
-export function note (text: string): SafeHtml {
+export function noteText (text: string): SafeHtml {
   return html`<p class="note">${text}</p>`
 }
 
 /** The main statement of a panel. */
-export function lead (
+export function leadText (
   text: string, mood: 'good' | 'bad' | 'plain' = 'plain', editor: EditorLink | null = null
 ): SafeHtml {
   return html`<p class="lead ${mood}">${withPlaces(text, editor)}</p>`
 }
 
 /** The error of a collector, or of a panel. */
-export function failed (what: 'collector' | 'panel', message: string): SafeHtml {
+export function failureNote (what: 'collector' | 'panel', message: string): SafeHtml {
   return html`<p class="failure"><strong>The ${what} failed:</strong> ${message}</p>`
 }
 
 /** Names and values as a table; nested data as JSON. */
-export function pairs (label: string, data: unknown, empty = 'None.'): SafeHtml {
+export function pairsTable (label: string, data: unknown, empty = 'None.'): SafeHtml {
   const entries = Object.entries(typeof data === 'object' && data !== null ? data : {}) as Array<[string, unknown]>
-  if (entries.length === 0) return note(empty)
+  if (entries.length === 0) return noteText(empty)
   return html`<table class="pairs" aria-label="${label}"><tbody>${entries.map(([name, value]) =>
     html`<tr><th scope="row">${name}</th><td>${cell(value)}</td></tr>`)}</tbody></table>`
 }
 
 /** A part of a panel that is a table of names and values. */
 export function pairsSection (title: string, data: unknown, empty?: string): SafeHtml {
-  return section(title, pairs(title, data, empty))
+  return titledSection(title, pairsTable(title, data, empty))
 }
 
 /** An object's fields: plain values as a table with the names of the fields in words, then a part for each object. */
-export function fields (title: string, data: Readonly<Record<string, unknown>>): HtmlValue {
+export function fieldsContent (title: string, data: Readonly<Record<string, unknown>>): HtmlValue {
   const plain: Record<string, unknown> = {}
   const parts: SafeHtml[] = []
   for (const [name, value] of Object.entries(data)) {
@@ -49,7 +49,7 @@ export function fields (title: string, data: Readonly<Record<string, unknown>>):
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
       parts.push(pairsSection(label.charAt(0).toUpperCase() + label.slice(1), value))
     } else if (typeof value === 'boolean') plain[label] = value ? 'yes' : 'no'
-    else plain[label] = name === 'duration' ? milliseconds(value) : value ?? 'none'
+    else plain[label] = name === 'duration' ? formatTime(value) : value ?? 'none'
   }
   return [pairsSection(title, plain), ...parts]
 }
@@ -61,19 +61,19 @@ export function rowsSection (
   data: ReadonlyArray<Readonly<Record<string, unknown>>>,
   empty = 'None.'
 ): SafeHtml {
-  return section(title, data.length === 0 ? note(empty) : rows(title, columns, data))
+  return titledSection(title, data.length === 0 ? noteText(empty) : rowsTable(title, columns, data))
 }
 
 /** A table with a row for each object; `columns` are titles by field. */
-export function rows (
+export function rowsTable (
   label: string, columns: Readonly<Record<string, string>>, data: ReadonlyArray<Readonly<Record<string, unknown>>>
 ): SafeHtml {
-  return table(label, Object.values(columns), data.map((row) => html`<tr>${Object.keys(columns).map((name) =>
+  return markupTable(label, Object.values(columns), data.map((row) => html`<tr>${Object.keys(columns).map((name) =>
     html`<td>${row[name] != null && cell(row[name])}</td>`)}</tr>`))
 }
 
 /** A table of rows that are markup; a column in brackets is numeric. */
-export function table (
+export function markupTable (
   label: string,
   columns: ReadonlyArray<string | [numeric: string]>,
   rows: HtmlValue,
@@ -83,17 +83,17 @@ export function table (
     if (typeof column === 'string') return html`<th scope="col">${column}</th>`
     return html`<th scope="col" class="number">${column[0]}</th>`
   })
-  return scrollable(label, html`<table class="${className}" aria-label="${label}"><thead><tr>${heads}</tr></thead>\
+  return scrollRegion(label, html`<table class="${className}" aria-label="${label}"><thead><tr>${heads}</tr></thead>\
 <tbody>${rows}</tbody></table>`)
 }
 
 /** A table of calls or spans; `count` is the number of all, of which the first are recorded. */
 export function entryTable (label: string, second: string, rows: readonly SafeHtml[], count: unknown): HtmlValue {
-  if (rows.length === 0) return note('None was recorded.')
+  if (rows.length === 0) return noteText('None was recorded.')
   const more = Number(count) - rows.length
   return [
-    table(label, ['Name', second, ['Start'], ['Duration']], rows, 'rows'),
-    more > 0 && note(`${counted(more, 'more was', 'more were')} only counted.`)
+    markupTable(label, ['Name', second, ['Start'], ['Duration']], rows, 'rows'),
+    more > 0 && noteText(`${formatCount(more, 'more was', 'more were')} only counted.`)
   ]
 }
 
@@ -109,26 +109,26 @@ export function entryRow (
   const failure = error !== undefined && html`<div class="failure">${String(error) || 'failed'}</div>`
   return html`<tr id="${id}"${isFailed && html` class="has-problem"`}>
 <td class="text">${visibleLine(name)}${failure}${details}</td>
-<td>${second}</td><td class="number">${milliseconds(start)}</td><td class="number">${pending(duration)}</td></tr>`
+<td>${second}</td><td class="number">${formatTime(start)}</td><td class="number">${pendingTime(duration)}</td></tr>`
 }
 
 /** Text as it is, other values as indented JSON. */
-export function json (value: unknown): SafeHtml {
+export function jsonBlock (value: unknown): SafeHtml {
   return html`<pre class="data">${typeof value === 'string' ? value : safeJson(value, 2)}</pre>`
 }
 
 /** Content that is hidden until its label is activated. */
-export function fold (label: string, content: HtmlValue): SafeHtml {
+export function foldedContent (label: string, content: HtmlValue): SafeHtml {
   return html`<details><summary>${label}</summary>${content}</details>`
 }
 
 /** A region that scrolls horizontally, by keyboard too. */
-export function scrollable (label: string, content: HtmlValue): SafeHtml {
+export function scrollRegion (label: string, content: HtmlValue): SafeHtml {
   return html`<div class="scroll" role="region" aria-label="${label}" tabindex="0">${content}</div>`
 }
 
 /** A place in source (`file:line`), relative to the working directory, as a link if there is an editor. */
-export function place (source: string, editor: EditorLink | null): SafeHtml {
+export function placeElement (source: string, editor: EditorLink | null): SafeHtml {
   const { shown, href } = placeLink(source, editor)
   if (href === null) return html`<code title="${source}">${shown}</code>`
   return html`<a href="${href}" title="${source}"><code>${shown}</code></a>`
@@ -147,7 +147,7 @@ export function placeLink (source: string, editor: EditorLink | null): { shown: 
 export function withPlaces (sentence: string, editor: EditorLink | null): SafeHtml {
   // From the beginning of a path only: a long path would take quadratic time.
   const parts = sentence.split(/(?<![\w./-])([\w./-]+\.[cm]?[jt]sx?:\d+)\b/)
-  return html`${parts.map((part, i) => i % 2 === 0 ? part : place(resolve(part), editor))}`
+  return html`${parts.map((part, i) => i % 2 === 0 ? part : placeElement(resolve(part), editor))}`
 }
 
 /** A status code, colored by its class; 0: the request has not ended. */
@@ -167,14 +167,14 @@ export function pathOf (url: string): string {
 }
 
 /** A time (ISO 8601). */
-export function moment (time: string): SafeHtml {
+export function timeElement (time: string): SafeHtml {
   return html`<time datetime="${time}">${String(time).replace('T', ' ').replace('Z', ' UTC')}</time>`
 }
 
 /** The age of something that happened at a time (ISO 8601), with the time as a tooltip. */
-export function age (time: string): SafeHtml {
+export function ageElement (time: string): SafeHtml {
   const seconds = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000))
-  if (Number.isNaN(seconds)) return moment(time)
+  if (Number.isNaN(seconds)) return timeElement(time)
   return html`<time datetime="${time}" title="${time}">${ageText(seconds)} ago</time>`
 }
 
@@ -186,7 +186,7 @@ function ageText (seconds: number): string {
 }
 
 /** A select element with its label; `options` are texts by value. */
-export function select (
+export function selectElement (
   label: string, name: string, options: ReadonlyArray<readonly [value: string, text: string]>, selected: string
 ): SafeHtml {
   const items = options.map(([value, text]) =>
@@ -210,30 +210,30 @@ const SECONDS = 10_000
 const MINUTES = 120_000
 
 /** Formats a duration (milliseconds); a short one in microseconds, a long one in seconds or minutes. */
-export function milliseconds (value: unknown): string {
+export function formatTime (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
   const microseconds = Math.round(value * 1000)
   if (microseconds === 0) return '< 1 µs'
   if (Math.abs(microseconds) < 1000) return `${microseconds} µs`
   const seconds = Math.round(value / 1000)
-  if (value >= MINUTES) return `${grouped(Math.floor(seconds / 60))} min ${seconds % 60} s`
-  if (value >= SECONDS) return `${rounded(value / 1000, 1)} s`
-  if (value < 10) return `${rounded(value, 2)} ms`
-  return `${rounded(value, value < 100 ? 1 : 0)} ms`
+  if (value >= MINUTES) return `${formatInteger(Math.floor(seconds / 60))} min ${seconds % 60} s`
+  if (value >= SECONDS) return `${formatNumber(value / 1000, 1)} s`
+  if (value < 10) return `${formatNumber(value, 2)} ms`
+  return `${formatNumber(value, value < 100 ? 1 : 0)} ms`
 }
 
 /** The duration of something that may not have ended. */
-export function pending (duration: unknown): HtmlValue {
-  return duration === null ? html`<span class="none">pending</span>` : milliseconds(duration)
+export function pendingTime (duration: unknown): HtmlValue {
+  return duration === null ? html`<span class="none">pending</span>` : formatTime(duration)
 }
 
 /** Formats a size (bytes). */
-export function bytes (value: unknown): string {
+export function formatSize (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
-  if (value < 10_000) return `${rounded(value, 1)} bytes`
-  if (value < 1e6) return `${rounded(value / 1e3, 1)} kB`
-  if (value < 1e9) return `${rounded(value / 1e6, 1)} MB`
-  return `${rounded(value / 1e9, 1)} GB`
+  if (value < 10_000) return `${formatNumber(value, 1)} bytes`
+  if (value < 1e6) return `${formatNumber(value / 1e3, 1)} kB`
+  if (value < 1e9) return `${formatNumber(value / 1e6, 1)} MB`
+  return `${formatNumber(value / 1e9, 1)} GB`
 }
 
 function cell (value: unknown): HtmlValue {
@@ -243,5 +243,5 @@ function cell (value: unknown): HtmlValue {
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
     return value.map((item) => html`<div>${item}</div>`)
   }
-  return typeof value === 'object' ? json(value) : String(value)
+  return typeof value === 'object' ? jsonBlock(value) : String(value)
 }

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util'
-import { attempt } from '../call.js'
+import { attemptCall } from '../call.js'
 
 // Controls except line feed and tab, bidirectional marks, zero-width spaces, noncharacters, and tags, which hide ASCII.
 const HIDDEN = new RegExp('[^\\P{Cc}\\n\\t]|[\\u061c\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060\\u2066-\\u2069\\ufeff' +
@@ -10,13 +10,13 @@ const ONLY_ASCII = /^[\n\t -~]*$/
 const MAX_CODE = 1_000
 
 /** Replaces invisible characters, and those that reorder text, by visible ones; line feeds and tabs stay. */
-export function visible (text: string): string {
+export function visibleText (text: string): string {
   return ONLY_ASCII.test(text) ? text : text.replace(LONE_SURROGATE, '\ufffd').replace(HIDDEN, symbol)
 }
 
 /** The same for text that has to stay on one line: a header, a path, a heading. */
 export function visibleLine (text: string): string {
-  return visible(text).replaceAll('\n', '␊').replaceAll('\t', ' ')
+  return visibleText(text).replaceAll('\n', '␊').replaceAll('\t', ' ')
 }
 
 /** A message of several lines as one line. */
@@ -25,8 +25,9 @@ export function oneLine (message: string): string {
 }
 
 /** Truncates text to `limit` characters and appends how many are left out. */
-export function cut (text: string, limit: number): string {
-  return text.length <= limit ? text : `${text.slice(0, limit)}… (${grouped(text.length - limit)} more characters)`
+export function cutText (text: string, limit: number): string {
+  if (text.length <= limit) return text
+  return `${text.slice(0, limit)}… (${formatInteger(text.length - limit)} more characters)`
 }
 
 function symbol (character: string): string {
@@ -47,20 +48,20 @@ export function wordFor (number: number, one: string, many = `${one}s`): string 
 }
 
 /** A number with its word, as in `1 failure` and `1,200 failures`. */
-export function counted (number: number, one: string, many?: string): string {
-  return `${grouped(number)} ${wordFor(number, one, many)}`
+export function formatCount (number: number, one: string, many?: string): string {
+  return `${formatInteger(number)} ${wordFor(number, one, many)}`
 }
 
 /** An integer with separators, as in `1,200`. */
-export function grouped (integer: number): string {
+export function formatInteger (integer: number): string {
   // Most have none.
-  return integer >= 0 && integer < 1_000 ? String(integer) : rounded(integer, 0)
+  return integer >= 0 && integer < 1_000 ? String(integer) : formatNumber(integer, 0)
 }
 
 const FORMATS: Intl.NumberFormat[] = []
 
 /** A number with separators and at most so many digits of its fraction. To make a format takes 50 µs. */
-export function rounded (value: number, digits: number): string {
+export function formatNumber (value: number, digits: number): string {
   FORMATS[digits] ??= new Intl.NumberFormat('en', { maximumFractionDigits: digits })
   return FORMATS[digits].format(value)
 }
@@ -71,15 +72,15 @@ export function escapeMarkdown (text: string): string {
 }
 
 /** A fenced code block. The fence is longer than any run of backticks in the text, so that no text can close it. */
-export function fence (text: string, language: string): string {
-  const content = visible(text)
+export function fencedCode (text: string, language: string): string {
+  const content = visibleText(text)
   const marks = '`'.repeat(Math.max(3, longestRun(content) + 1))
   return `${marks}${language}\n${content}\n${marks}`
 }
 
 /** A code span. */
-export function code (text: string): string {
-  const content = visibleLine(cut(text, MAX_CODE))
+export function codeSpan (text: string): string {
+  const content = visibleLine(cutText(text, MAX_CODE))
   const marks = '`'.repeat(longestRun(content) + 1)
   const padding = /^[` ]|[` ]$/.test(content) ? ' ' : ''
   return `${marks}${padding}${content}${padding}${marks}`
@@ -114,7 +115,7 @@ export type HtmlValue = string | number | SafeHtml | null | undefined | false | 
  * Hindsight's texts are escaped, too: to send a page that is only ASCII costs a tenth less.
  */
 export function escapeHtml (value: string): string {
-  return visible(value).replace(/["&'<>·…’]/g, (character) => `&#${character.charCodeAt(0)};`)
+  return visibleText(value).replace(/["&'<>·…’]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
 /**
@@ -179,21 +180,21 @@ export function visibleJson (value: unknown, indent = 0): string {
 
 /** JSON of any value. Values without a form in JSON become text; a value that cannot be serialized is inspected. */
 export function safeJson (value: unknown, indent = 0): string {
-  return attempt(() => JSON.stringify(value, replacer, indent) ?? inspected(value), () =>
-    JSON.stringify(inspected(value)))
+  return attemptCall(() => JSON.stringify(value, replacer, indent) ?? inspectValue(value), () =>
+    JSON.stringify(inspectValue(value)))
 }
 
 function replacer (_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return `${value}n`
-  if (typeof value === 'symbol' || typeof value === 'function') return inspected(value)
+  if (typeof value === 'symbol' || typeof value === 'function') return inspectValue(value)
   if (value instanceof Error) return { ...value, name: value.name, message: value.message }
   if (value instanceof Map || value instanceof Set) return [...value]
   return value
 }
 
 /** Any value as bounded text. Strings stay as they are. */
-export function inspected (value: unknown): string {
+export function inspectValue (value: unknown): string {
   if (typeof value === 'string') return value
   const limits = { depth: 3, maxArrayLength: 20, maxStringLength: 2_000, breakLength: 100 }
-  return attempt(() => inspect(value, limits), () => '[a value that cannot be read]')
+  return attemptCall(() => inspect(value, limits), () => '[a value that cannot be read]')
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
-import { COMMANDS, execute } from '../../src/cli/run.js'
+import { COMMANDS, executeCommand } from '../../src/cli/run.js'
 import { profileMarkdown } from '../../src/reading/profile-markdown.js'
 import type { Profile } from '../../src/store/profile.js'
 import { openStorage } from '../../src/store/open.js'
@@ -30,7 +30,7 @@ async function hindsight (dataDir: string, args: string[], columns?: number): Pr
     for await (const chunk of stream.setEncoding('utf8')) text += String(chunk)
     return text
   })
-  const code = await execute([...args, '--data-dir', dataDir], out, err)
+  const code = await executeCommand([...args, '--data-dir', dataDir], out, err)
   out.end()
   err.end()
   return { code, out: await texts[0] ?? '', err: await texts[1] ?? '' }
@@ -189,7 +189,7 @@ t.test('list and tail name what the parts have found, on lines of the terminal',
   }
   const out = Object.assign(new PassThrough(), { isTTY: true, columns: 80, hasColors: () => true, write })
   const state = { ended: false }
-  const ended = execute(['tail', '--data-dir', dataDir], out, new PassThrough()).finally(() => { state.ended = true })
+  const ended = executeCommand(['tail', '--data-dir', dataDir], out, new PassThrough()).finally(() => { state.ended = true })
   const store = await openStorage({ dataDir })
   while (!state.ended) {
     await store.put(all.map(recordOf))
@@ -294,7 +294,7 @@ t.test('errors name the invalid argument', async (t) => {
   ] as const) {
     const flags = (args as readonly string[]).includes('--data-dir') ? [] : ['--data-dir', dataDir]
     const err = new PassThrough()
-    t.equal(await execute([...args, ...flags], new PassThrough().resume(), err), 1, args.join(' '))
+    t.equal(await executeCommand([...args, ...flags], new PassThrough().resume(), err), 1, args.join(' '))
     const printed = String(err.read())
     t.match(printed, typeof message === 'string' ? `fastify-hindsight: ${message}` : message)
     t.notMatch(printed, /secret|ftp/)
@@ -345,7 +345,7 @@ t.test('without an option, the store is that of debug mode, or that of productio
   const listed = async (NODE_ENV: string): Promise<string> => {
     t.intercept(process, 'env', { value: { ...process.env, NODE_ENV } })
     const [out, err] = [new PassThrough(), new PassThrough()]
-    await execute(['list'], out, err)
+    await executeCommand(['list'], out, err)
     return String(out.read() ?? err.read()).replace(/^ *([0-9a-f]{6}) .*/, '$1')
   }
   const none = (path: string): string => `fastify-hindsight: There is no store at ${path}/profiles.db: run the command in the folder where the ` +
@@ -363,7 +363,7 @@ t.test('the version is that of the package', async (t) => {
   const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../../../package.json'), 'utf8'))
   for (const name of ['--version', '-v', 'version']) {
     const out = new PassThrough()
-    t.equal(await execute([name], out, new PassThrough()), 0)
+    t.equal(await executeCommand([name], out, new PassThrough()), 0)
     t.equal(String(out.read()), `${version}\n`)
   }
 })
@@ -376,7 +376,7 @@ t.test('help is printed for each command', async (t) => {
   )
   t.match((await hindsight(dataDir, ['show', '--help'])).out, /^Usage: fastify-hindsight show <token \| latest> \[options\]\n/)
   const out = new PassThrough()
-  t.equal(await execute([], out, new PassThrough()), 0)
+  t.equal(await executeCommand([], out, new PassThrough()), 0)
   t.match(String(out.read()), /^ {2}show {8}show a profile/m)
 })
 

@@ -16,7 +16,7 @@ import { record, requested, sampleFailure } from '../errors/sample.js'
 import { parseHtml } from '../support/parse-html.js'
 import type { RejectedInput } from '../../src/errors/exception.js'
 import type { FailureSummary } from '../../src/errors/failure-summary.js'
-import { code } from '../../src/view/text.js'
+import { codeSpan } from '../../src/view/text.js'
 
 const HERE = 'packages/hindsight/test/error-page/diagnostic-page\\.test\\.ts'
 const HTML = { accept: 'text/html' }
@@ -480,7 +480,7 @@ inBothProducts('after reply.callNotFound() the caller is named, with its place a
     t.equal(exceptions.length, 1)
     if (path !== '/hook') t.match(route?.handler, /diagnostic-page\.test\.ts:\d+$/)
     const markdown = (await app.inject(`/_profiler/${token}.md`)).body
-    t.match(markdown, code(message))
+    t.match(markdown, codeSpan(message))
     t.match(markdown, /> *\d+ \| .*reply\.callNotFound\(\)/)
   }
   const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
@@ -549,7 +549,7 @@ t.test('a refusal by a voter says who may not do what, why, and where that is de
   t.same(texts(document, 'h1'), [sentence])
   const { token, exceptions } = await profileOf(app, response)
   t.match(exceptions, [{ message: 'Access Denied.', fields: { denied: sentence } }])
-  t.match((await app.inject({ url: `/_profiler/${token}.md`, headers })).body, code(sentence))
+  t.match((await app.inject({ url: `/_profiler/${token}.md`, headers })).body, codeSpan(sentence))
   t.match((await app.hindsight.profiler.search({ limit: 1 })).profiles, [{ exception: `AccessDeniedError: ${sentence}` }])
   t.match(texts(document, '.hint p'), [new RegExp(`^${sentence} \\(${HERE}:\\d+\\), and ada is logged in with ROLE_USER: the option config\\.isGranted`)])
   const own = await page(app, { method: 'DELETE', url: '/own/2', headers })

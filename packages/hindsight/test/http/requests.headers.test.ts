@@ -1,5 +1,5 @@
 import t from 'tap'
-import { headerText, joinedHeader, percentEncoded, prefersHtml, representation } from '../../src/http/requests.js'
+import { headerText, joinedHeader, percentEncoded, prefersHtml, errorRepresentation } from '../../src/http/requests.js'
 
 t.test('the octets of a header are decoded as UTF-8', async t => {
   for (const [value, expected] of [
@@ -78,6 +78,6 @@ t.test('a request prefers HTML if its Accept header names it within the first 2,
 
 for (const [accept, type, contentType] of cases) {
   t.test(`Accept: ${accept?.slice(0, 100) ?? '(none)'} (${accept?.length ?? 0} characters)`, async (t) => {
-    t.same(representation(accept), { type, contentType })
+    t.same(errorRepresentation(accept), { type, contentType })
   })
 }

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { matcher } from '../../src/store/criteria.js'
+import { criteriaMatcher } from '../../src/store/criteria.js'
 import { recordOf } from '../../src/store/summary.js'
 import { failure, profile } from '../parts/fixture.js'
 
@@ -10,7 +10,7 @@ t.test('an address matches in each of its spellings', async (t) => {
     ['2001:0DB8:0:0:0:0:0:7', ['2001:db8::7'], ['2001:db8::8', '7.0.0.0']]
   ]
   for (const [wanted, matching, others] of cases) {
-    const matches = matcher({ ip: wanted })
+    const matches = criteriaMatcher({ ip: wanted })
     t.same([...matching, ...others].filter((ip) => matches(recordOf(profile('000001', { ip })))), matching, wanted)
   }
 })
@@ -30,7 +30,7 @@ t.test('a route pattern matches the whole route, with an asterisk for any part',
     ['[a]?', ['[a]?'], ['a', 'ab', '[a]b']]
   ]
   for (const [wanted, matching, others] of cases) {
-    const matches = matcher({ route: wanted })
+    const matches = criteriaMatcher({ route: wanted })
     const found = [...matching, ...others].filter((name) => matches(recordOf(profile('000001', { route: { name, pattern: '/', params: {}, methods: [] } }))))
     t.same(found, matching, wanted)
     t.equal(matches(recordOf(profile('000001'))), false, 'no route matched the request')
@@ -38,7 +38,7 @@ t.test('a route pattern matches the whole route, with an asterisk for any part',
 })
 
 t.test('a pattern with many stars and a long text are compared in linear time', async (t) => {
-  const matches = matcher({ route: `${'a*'.repeat(200)}b` })
+  const matches = criteriaMatcher({ route: `${'a*'.repeat(200)}b` })
   const name = 'a'.repeat(20_000)
   t.equal(matches(recordOf(profile('000001', { route: { name, pattern: '/', params: {}, methods: [] } }))), false)
   t.equal(matches(recordOf(profile('000001', { route: { name: `${name}b`, pattern: '/', params: {}, methods: [] } }))), true)
@@ -48,6 +48,6 @@ t.test('an exception is found by each error of its chain, across lines', async (
   const [first, second] = failure('000001').exceptions
   const record = recordOf(failure('000001', { exceptions: [{ ...first, message: 'one\n  two' }, second] as never }))
   for (const [exception, expected] of [['lookuperror: ONE two', true], ['NotFoundError', true], ['one\n', false], ['TypeError', false]] as const) {
-    t.equal(matcher({ exception })(record), expected, exception)
+    t.equal(criteriaMatcher({ exception })(record), expected, exception)
   }
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { follow, newestOf } from '../../src/store/follow.js'
+import { followProfiles, newestOf } from '../../src/store/follow.js'
 import { MemoryStorage } from '../../src/store/memory.js'
 import { type ProfileSummary } from '../../src/store/profile.js'
 import { recordOf } from '../../src/store/summary.js'
@@ -14,7 +14,7 @@ t.test('new profiles are yielded once, oldest first', async t => {
   const found: string[] = []
   const { head } = storage.search({ limit: 1 })
   storage.put(tokens(2, 450).map(token => recordOf(profile(token))))
-  for await (const batch of follow(storage, { after: head, signal: stop.signal, interval: 1 })) {
+  for await (const batch of followProfiles(storage, { after: head, signal: stop.signal, interval: 1 })) {
     found.push(...tokensOf(batch))
     if (found.length === 449) storage.put([recordOf(failure('00000a'))])
     else if (found.length >= 450) stop.abort()
@@ -27,7 +27,7 @@ t.test('only profiles that match are yielded', async t => {
   const stop = new AbortController()
   const { head } = storage.search({ limit: 1 })
   storage.put([profile('000001'), failure('000002'), profile('000003')].map(recordOf))
-  for await (const batch of follow(storage, { after: head, criteria: { error: true }, signal: stop.signal, interval: 1 })) {
+  for await (const batch of followProfiles(storage, { after: head, criteria: { error: true }, signal: stop.signal, interval: 1 })) {
     t.same(tokensOf(batch), ['000002'])
     stop.abort()
   }
@@ -36,7 +36,7 @@ t.test('only profiles that match are yielded', async t => {
 t.test('an empty batch is yielded after a time without new profiles', async t => {
   const storage = new MemoryStorage()
   const stop = new AbortController()
-  for await (const batch of follow(storage, { after: '0', signal: stop.signal, interval: 1, heartbeat: 5 })) {
+  for await (const batch of followProfiles(storage, { after: '0', signal: stop.signal, interval: 1, heartbeat: 5 })) {
     t.same(batch, [])
     stop.abort()
   }
@@ -56,7 +56,7 @@ t.test('an unavailable store is searched again, and a new store is followed from
   const after = storage.search({ limit: 1 }).head
   setTimeout(() => { storage = new MemoryStorage() }, 20)
   setTimeout(() => storage.put([recordOf(profile('00000b'))]), 60)
-  for await (const batch of follow(store, { after, signal: stop.signal, interval: 1 })) {
+  for await (const batch of followProfiles(store, { after, signal: stop.signal, interval: 1 })) {
     t.same(tokensOf(batch), ['00000b'])
     stop.abort()
   }
@@ -66,7 +66,8 @@ t.test('an unavailable store is searched again, and a new store is followed from
 t.test('following ends at once when the signal aborts', async t => {
   const stop = new AbortController()
   setTimeout(() => stop.abort(), 10)
-  for await (const batch of follow(new MemoryStorage(), { after: '0', signal: stop.signal, interval: 60_000 })) t.fail(`a batch: ${JSON.stringify(batch)}`)
+  const batches = followProfiles(new MemoryStorage(), { after: '0', signal: stop.signal, interval: 60_000 })
+  for await (const batch of batches) t.fail(`a batch: ${JSON.stringify(batch)}`)
   t.pass('ended')
 })
 

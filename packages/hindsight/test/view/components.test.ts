@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
-import { milliseconds, withPlaces } from '../../src/view/components.js'
+import { formatTime, withPlaces } from '../../src/view/components.js'
 
 t.test('withPlaces links places from the beginning of their paths', async (t) => {
   const link = (file: string, line: number) => `editor:${file}:${line}`
@@ -25,7 +25,7 @@ t.test('a duration has the unit of its length, on pages and in the toolbar', asy
     [10_000, '10 s'], [12_345, '12.3 s'], [119_999, '120 s'], [120_000, '2 min 0 s'], [318_501, '5 min 19 s'], [7_199_600, '120 min 0 s'],
     [NaN, '–'], ['5', '–'], [null, '–']
   ] as const) {
-    t.equal(milliseconds(value), shown)
+    t.equal(formatTime(value), shown)
     if (Number.isFinite(value)) t.equal(ofToolbar(Number(value)), shown)
   }
 })

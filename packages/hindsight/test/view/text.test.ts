@@ -1,5 +1,5 @@
 import t from 'tap'
-import { counted, cut, escapeMarkdown, grouped, visible, visibleLine, wordFor } from '../../src/view/text.js'
+import { formatCount, cutText, escapeMarkdown, formatInteger, visibleText, visibleLine, wordFor } from '../../src/view/text.js'
 import { build } from '../support/app.js'
 
 t.test('visible replaces control characters', async (t) => {
@@ -13,22 +13,22 @@ t.test('visible replaces control characters', async (t) => {
     ['\u2066\u2069\u200e\u200f\u061c', '⟨U+2066⟩⟨U+2069⟩⟨U+200E⟩⟨U+200F⟩⟨U+061C⟩'],
     ['\ud800x\udc00', '\ufffdx\ufffd']
   ]
-  for (const [text, shown] of cases) t.equal(visible(text), shown, JSON.stringify(text))
+  for (const [text, shown] of cases) t.equal(visibleText(text), shown, JSON.stringify(text))
   t.equal(visibleLine('a\r\nb\tc'), 'a␍␊b c')
 })
 
 t.test('cut truncates with the number of omitted characters', async (t) => {
-  t.equal(cut('abc', 3), 'abc')
-  t.equal(cut('x'.repeat(12_345), 45), 'x'.repeat(45) + '… (12,300 more characters)')
+  t.equal(cutText('abc', 3), 'abc')
+  t.equal(cutText('x'.repeat(12_345), 45), 'x'.repeat(45) + '… (12,300 more characters)')
 })
 
 t.test('numbers are grouped, and words have their singular and plural', async (t) => {
   for (const [number, text] of [[0, '0 failures'], [1, '1 failure'], [2, '2 failures'], [1200, '1,200 failures']] as const) {
-    t.equal(counted(number, 'failure'), text)
+    t.equal(formatCount(number, 'failure'), text)
   }
-  t.equal(counted(1, 'line is', 'lines are'), '1 line is')
-  t.equal(counted(2, 'line is', 'lines are'), '2 lines are')
-  for (const integer of [0, 999, 1_000, 12_345, 999_999, 1_000_000, -999, -1_000, 1_234_567_890]) t.equal(grouped(integer), integer.toLocaleString('en'))
+  t.equal(formatCount(1, 'line is', 'lines are'), '1 line is')
+  t.equal(formatCount(2, 'line is', 'lines are'), '2 lines are')
+  for (const integer of [0, 999, 1_000, 12_345, 999_999, 1_000_000, -999, -1_000, 1_234_567_890]) t.equal(formatInteger(integer), integer.toLocaleString('en'))
   t.same([wordFor(1, 'call'), wordFor(0, 'call'), wordFor(2, 'is', 'are')], ['call', 'calls', 'are'])
 })
 

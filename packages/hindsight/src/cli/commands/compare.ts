@@ -3,9 +3,9 @@ import type { Difference } from '../../parts/section.js'
 import { lastSuccess } from '../../reading/compare/last-success.js'
 import { FORMATS, writeAs } from '../../reading/formats/formats.js'
 import type { ReplayView } from '../../reading/pages/replay.js'
-import { counted } from '../../view/text.js'
+import { formatCount } from '../../view/text.js'
 import { CRITERIA, FOUND, type Command, type CommandContext, type CommandOptions } from '../command.js'
-import { requestLines, shorten, type Formatter } from '../terminal.js'
+import { requestLines, shortenMiddle, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
 const MAX_SHOWN = 20
@@ -51,7 +51,7 @@ export function comparisonLines (comparison: Comparison, format: Formatter, limi
     ...requestLines('A', a, format),
     ...requestLines('B', b, format),
     '',
-    style('bold', count === 0 ? 'No differences.' : `${counted(count, 'difference')}.`),
+    style('bold', count === 0 ? 'No differences.' : `${formatCount(count, 'difference')}.`),
     ...shown.flatMap(({ label, differences }) => [
       '',
       style('bold', label.toUpperCase()),
@@ -63,9 +63,9 @@ export function comparisonLines (comparison: Comparison, format: Formatter, limi
 
 function differenceLines ({ what, kind, a, b }: Difference, { columns, style }: Formatter): string[] {
   const textOf = (value: unknown): string =>
-    shorten(typeof value === 'string' ? value : JSON.stringify(value), Math.min(MAX_VALUE, columns - 6))
+    shortenMiddle(typeof value === 'string' ? value : JSON.stringify(value), Math.min(MAX_VALUE, columns - 6))
   return [
-    style('cyan', `  ${shorten(what, columns - 2)}`),
+    style('cyan', `  ${shortenMiddle(what, columns - 2)}`),
     ...kind === 'only-b' ? [] : [style('red', `    - ${textOf(a)}`)],
     ...kind === 'only-a' ? [] : [style('green', `    + ${textOf(b)}`)]
   ]
@@ -95,7 +95,7 @@ export const replay: Command = {
       return [name, value.join('=')]
     }))
     const confirmation = flags.yes === true ? undefined : '--yes'
-    const answer = await replayed(await serviceOf({ flags, open }, token), token, values, confirmation)
+    const answer = await replayOnService(await serviceOf({ flags, open }, token), token, values, confirmation)
     await print(answer, () => [
       ...comparisonLines(answer.comparison, terminal),
       ...answer.unset.map((name) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
@@ -110,7 +110,7 @@ interface Replay { token: string, replayOf: string, status: number, comparison: 
  * Replays a request on a service. `failed`: whether it failed again; `unset`: the masked values that were not sent.
  * `confirmation`: what has to be given for a method that is not safe; undefined: it was given.
  */
-export async function replayed (
+export async function replayOnService (
   url: string, wanted: string, values: Readonly<Record<string, string>>, confirmation: string | undefined
 ): Promise<Replay & { failed: boolean, unset: string[] }> {
   const path = `${encodeURIComponent(wanted)}/replay`

@@ -2,15 +2,15 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { compareProfiles, type Comparison } from '../../reading/compare/compare.js'
 import { markdownOf } from '../../reading/profile-markdown.js'
-import { follow } from '../../store/follow.js'
+import { followProfiles } from '../../store/follow.js'
 import { TOKEN_PATTERN, type ProfileSummary } from '../../store/profile.js'
 import { factsOf, readSearch, type SearchQuery } from '../../store/search-query.js'
 import type { ProfilePage, ProfileStorage } from '../../store/storage.js'
 import { recordOf } from '../../store/summary.js'
-import { cut, fence, visibleLine } from '../../view/text.js'
+import { cutText, fencedCode, visibleLine } from '../../view/text.js'
 import { findProfile, SEARCH, type Flags } from '../command.js'
 import type { Formatter } from '../terminal.js'
-import { comparisonLines, differencesOf, replayed, serviceOf } from './compare.js'
+import { comparisonLines, differencesOf, replayOnService, serviceOf } from './compare.js'
 import type { RouteData } from './lifecycle.js'
 import { listLines } from './profiles.js'
 
@@ -153,7 +153,7 @@ export const TOOLS: readonly ProfileTool[] = [
     run: async ({ flags, open }, { token: given, values = {}, confirm }) => {
       const confirmation = confirm === true ? undefined : '"confirm": true'
       const service = await serviceOf({ flags, open }, String(given))
-      const answer = await replayed(service, String(given), values as Record<string, string>, confirmation)
+      const answer = await replayOnService(service, String(given), values as Record<string, string>, confirmation)
       const { token, status, comparison, failed, unset } = answer
       const { text, data } = compared(comparison)
       const sentence = `The replay ${failed ? 'failed' : 'succeeded'}: ${status}, profile ${token}.` +
@@ -214,7 +214,7 @@ async function find (
   }
   const { head: after } = await store.search({ limit: 1 })
   const signal = AbortSignal.any([cancelled, AbortSignal.timeout(Number(wait) * 1_000)])
-  for await (const batch of follow(store, { criteria: query.criteria, after, signal })) {
+  for await (const batch of followProfiles(store, { criteria: query.criteria, after, signal })) {
     const profiles = file === undefined ? batch : await naming(batch)
     if (profiles.length > 0) return { profiles, next: null }
   }
@@ -234,7 +234,8 @@ function compared (comparison: Comparison): ToolResult {
 /** A scalar as it is, other values as short text. */
 function shortValue (value: unknown): unknown {
   if (typeof value !== 'string' && typeof value !== 'object') return value
-  return value === null ? null : visibleLine(cut(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE))
+  if (value === null) return null
+  return visibleLine(cutText(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE))
 }
 
 /** The routes of an application, which is loaded in a process of its own: this one speaks the protocol. */
@@ -252,5 +253,5 @@ async function routesOf (app: string, route: unknown): Promise<RouteData[]> {
 }
 
 function textOf (lines: readonly string[]): string {
-  return fence(cut(lines.join('\n'), MAX_TEXT), 'text')
+  return fencedCode(cutText(lines.join('\n'), MAX_TEXT), 'text')
 }

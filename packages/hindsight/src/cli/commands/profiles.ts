@@ -1,4 +1,4 @@
-import { follow } from '../../store/follow.js'
+import { followProfiles } from '../../store/follow.js'
 import { markdownOf, partOf } from '../../reading/profile-markdown.js'
 import { queries as queriesPart } from '../../parts/queries/index.js'
 import { dataOf, problemsOf, resultsOf } from '../../parts/read.js'
@@ -7,7 +7,7 @@ import type { ProfilePage } from '../../store/storage.js'
 import { factsOf } from '../../store/search-query.js'
 import { recordOf } from '../../store/summary.js'
 import { CRITERIA, FOUND, NOTHING_FOUND, SEARCH, searchOf, type Command } from '../command.js'
-import { counted } from '../../view/text.js'
+import { formatCount } from '../../view/text.js'
 import { requestLines, sentenceLines, type Formatter } from '../terminal.js'
 
 export const list: Command = {
@@ -32,7 +32,7 @@ export const tail: Command = {
     const { head } = await store.search({ limit: 1 })
     // Nothing aborts it: Ctrl+C ends the process.
     const { signal } = new AbortController()
-    for await (const profiles of follow(store, { criteria, after: head, signal })) {
+    for await (const profiles of followProfiles(store, { criteria, after: head, signal })) {
       for (const summary of profiles) {
         if (flags.json === true) await terminal.json(summary)
         else await terminal.lines(listedLines(summary, terminal))
@@ -106,6 +106,6 @@ export const purge: Command = {
       throw new Error('purge needs a criterion, or --all for everything.')
     }
     const purged = await (await open()).purge(criteria)
-    await print({ purged }, () => [`${counted(purged, 'profile was', 'profiles were')} removed.`])
+    await print({ purged }, () => [`${formatCount(purged, 'profile was', 'profiles were')} removed.`])
   }
 }

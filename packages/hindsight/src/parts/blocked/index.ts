@@ -4,7 +4,7 @@ import { refusalOf } from '../../errors/refusal.js'
 import { isOwnOrigin } from '../../http/origin.js'
 import { servicesOf, stateOf, type Refusal } from '../../lifecycle/state.js'
 import type { Profile } from '../../store/profile.js'
-import { cut, visibleLine } from '../../view/text.js'
+import { cutText, visibleLine } from '../../view/text.js'
 import { isPreflight, type CorsVerdict } from '../cors/verdict.js'
 import type { Part } from '../part.js'
 import { listHint, listOf } from '../read.js'
@@ -63,7 +63,7 @@ function corsBlock (request: FastifyRequest, sent: Sent, verdict: CorsVerdict | 
   // The option cors is not set.
   const isRefusedPreflight = isPreflight(request)
   if (sent['access-control-allow-origin'] !== undefined || !(isRefusedPreflight || mode === 'cors')) return null
-  const page = visibleLine(cut(mask.header('origin', origin), MAX_TEXT))
+  const page = visibleLine(cutText(mask.header('origin', origin), MAX_TEXT))
   return corsRefusal(page, isRefusedPreflight, 'no rule is configured', 'cors')
 }
 
@@ -119,7 +119,7 @@ export function droppedCookies (header: unknown, context: CookieContext): Refusa
     const option = cookie.name === context.sessionCookie
       ? `session.cookie.${attribute}`
       : `${attribute} of the cookie`
-    const name = cut(visibleLine(cookie.name), 100)
+    const name = cutText(visibleLine(cookie.name), 100)
     const sentence = `The browser drops the cookie "${name}": ${rule}; the option ${option} decides.`
     return [{ kind: 'cookie', sentence, option }]
   })
@@ -142,7 +142,8 @@ function rulesOf (
     [secure && scheme !== 'https' && !isLoopback(host), 'secure', 'it is Secure, and the request came by http'],
     [sameSite === 'none' && !secure, 'secure', 'it has SameSite=None without Secure'],
     [domain !== '' && !isAllowedDomain(host, domain), 'domain',
-      `its Domain ${cut(visibleLine(domain), 100)} is neither the host ${host} nor a parent domain that may be set`],
+      `its Domain ${cutText(visibleLine(domain), 100)} is neither the host ${host} nor a parent domain that may be set`
+    ],
     [isEmbedded && sameSite !== 'none', 'sameSite',
       `the request was cross-site (Sec-Fetch-Site), and its SameSite is ${sameSite}`]
   ]

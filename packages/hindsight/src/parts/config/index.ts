@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import { attempt, cached } from '../../call.js'
+import { attemptCall, cachedFunction } from '../../call.js'
 import { packageVersion } from '../../require.js'
 import { fieldsPart, type Data } from '../read.js'
 import type { Values } from '../section.js'
@@ -71,7 +71,7 @@ function openConfiguration (app: FastifyInstance, options: object): () => Data {
 }
 
 // What the process has loaded stays the same. To read the manifests takes a millisecond, for each test of a suite.
-const loadedDependencies = cached((folder: string) => dependenciesOf(folder).join(' '))
+const loadedDependencies = cachedFunction((folder: string) => dependenciesOf(folder).join(' '))
 
 /** The git revision that is checked out in a folder, from the files of git; undefined where there is none. */
 export function revisionOf (folder: string): string | undefined {
@@ -99,19 +99,19 @@ export function dependenciesOf (folder: string): string[] {
 }
 
 function manifestOf (path: string): { dependencies?: unknown, version?: unknown } {
-  return attempt(() => (JSON.parse(textOf(path)) ?? {}) as object, () => ({}))
+  return attemptCall(() => (JSON.parse(textOf(path)) ?? {}) as object, () => ({}))
 }
 
 /** The path in the folder or the nearest folder above it. */
 function findUp (folder: string, path: string): string | undefined {
   for (let at = resolve(folder); ; at = dirname(at)) {
     // Under the permission model of Node.js 20 and 22 this throws.
-    if (attempt(() => existsSync(join(at, path)), () => false)) return join(at, path)
+    if (attemptCall(() => existsSync(join(at, path)), () => false)) return join(at, path)
     if (dirname(at) === at) return undefined
   }
 }
 
 /** The text of a file without white space at its ends; empty where it cannot be read. */
 function textOf (path: string): string {
-  return attempt(() => readFileSync(path, 'utf8').trim(), () => '')
+  return attemptCall(() => readFileSync(path, 'utf8').trim(), () => '')
 }

@@ -1,13 +1,15 @@
 import { resolve } from 'node:path'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { failed, lead, milliseconds, note, place, placeLink, section, table } from '../../view/components.js'
+import {
+  failureNote, leadText, formatTime, noteText, placeElement, placeLink, titledSection, markupTable
+} from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { counted, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { formatCount, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import { addressOf, queryField } from '../read.js'
 import {
-  callTreeOf, CODE_KINDS, cpuRefusal, functionName, functionSource, isIdle, percent, readCpuRecord
+  callTreeOf, CODE_KINDS, cpuRefusal, functionName, functionSource, isIdle, percentOf, readCpuRecord
 } from './record.js'
 import { cpuRecord } from './recorder.js'
 import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
@@ -33,21 +35,23 @@ export const cpu: Part = {
     render (_, profile, view) {
       const { collectors: { cpu }, token } = profile
       const refusal = cpuRefusal(cpu)
-      if (refusal !== undefined) return lead(refusal)
+      if (refusal !== undefined) return leadText(refusal)
       const record = readCpuRecord(cpu)
-      if (record === null) return failed('panel', 'the recording cannot be read')
+      if (record === null) return failureNote('panel', 'the recording cannot be read')
       const tree = callTreeOf(record)
       const { idle, busy, heaviest } = tree
       const nameOf = naming(tree, profile)
       const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy, nameOf, view.editor))
       return [
-        lead(`${milliseconds(busy / 1000)} busy and ${milliseconds(idle / 1000)} idle ` +
-          `in ${milliseconds(record.duration)}`),
-        section('Flame graph', flameGraph(tree, view, nameOf)),
-        section('Hottest functions',
-          table('Hottest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest')),
-        note('Of the whole process while the request ran, other requests included, for at most 30 seconds.'),
-        note(`${counted(record.samples, 'sample')}, one each ${record.interval} µs. Recording slows the code down.`),
+        leadText(`${formatTime(busy / 1000)} busy and ${formatTime(idle / 1000)} idle ` +
+          `in ${formatTime(record.duration)}`),
+        titledSection('Flame graph', flameGraph(tree, view, nameOf)),
+        titledSection('Hottest functions',
+          markupTable('Hottest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest')),
+        noteText('Of the whole process while the request ran, other requests included, for at most 30 seconds.'),
+        noteText(
+          `${formatCount(record.samples, 'sample')}, one each ${record.interval} µs. Recording slows the code down.`
+        ),
         html`<p class="note"><a href="${view.base ?? '.'}/${token}/cpu" download>Download as .cpuprofile</a>, \
 for Chrome DevTools or VS Code.</p>`
       ]
@@ -69,8 +73,8 @@ function functionRow (
   const name = nameOf(called)
   const source = html` <span class="file">${linkTo(called, editor)}</span>`
   return html`<tr><th scope="row">${name !== functionSource(called) && name}${source}</th>
-<td class="number">${milliseconds(self / 1000)} <span class="share">${percent(self, busy)}</span></td>\
-<td class="number">${milliseconds(total / 1000)}</td>\
+<td class="number">${formatTime(self / 1000)} <span class="share">${percentOf(self, busy)}</span></td>\
+<td class="number">${formatTime(total / 1000)}</td>\
 <td><span class="kind code-${kind}">${CODE_KINDS[kind]}</span></td></tr>`
 }
 
@@ -78,7 +82,7 @@ function functionRow (
 function hottest (record: CpuRecord): string {
   const { busy, heaviest } = callTreeOf(record)
   const rows = heaviest.slice(0, MAX_FUNCTIONS).map(({ function: called, self, total }) => [
-    milliseconds(self / 1000), percent(self, busy), milliseconds(total / 1000),
+    formatTime(self / 1000), percentOf(self, busy), formatTime(total / 1000),
     [...new Set([functionName(called), functionSource(called), CODE_KINDS[called.kind]])].filter(Boolean).join(', ')
   ])
   return [['self', 'share', 'total', 'function'], ...rows]
@@ -88,7 +92,7 @@ function hottest (record: CpuRecord): string {
 /** The place of a function. Files below the working directory are stored without it. */
 function linkTo (called: CpuFunction, editor: EditorLink | null): HtmlValue {
   const source = functionSource(called)
-  return called.file !== '' && place(/^\w{2,}:/.test(source) ? source : resolve(source), editor)
+  return called.file !== '' && placeElement(/^\w{2,}:/.test(source) ? source : resolve(source), editor)
 }
 
 /** A bar. Its position and width are shares of the whole width. */
@@ -112,7 +116,7 @@ function flameGraph (
   const whole = zoomed === root ? busy : zoomed.total
   const isWhole = queryField(view, 'levels') === 'all'
   const text = queryField(view, 'q').slice(0, MAX_TEXT)
-  if (whole <= 0) return note('The processor was idle.')
+  if (whole <= 0) return noteText('The processor was idle.')
 
   /** What a call made, as far as it is not folded into `shown`, which is the frame above. */
   const shownCallees = (call: Call, shown: Call): Call[] => call.callees.filter((one) => !isIdle(one))
@@ -147,7 +151,7 @@ function flameGraph (
     return html`<a href="${address(call)}"${isFound && html` class="found"`}\
 ${width < MIN_TEXT_WIDTH && html` tabindex="-1"`}><svg class="frame code-${kind}" \
 x="${(x * 100).toFixed(2)}%" y="${row * ROW_HEIGHT}" width="${(width * 100).toFixed(2)}%" \
-height="${ROW_HEIGHT - 1}"><title>${label}: ${milliseconds(time / 1000)} (${percent(time, whole)})\
+height="${ROW_HEIGHT - 1}"><title>${label}: ${formatTime(time / 1000)} (${percentOf(time, whole)})\
 </title><rect width="100%" height="100%"/>\
 ${width >= MIN_TEXT_WIDTH && html`<text x="4" y="14">${name}</text>`}</svg></a>`
   }
@@ -157,7 +161,7 @@ ${width >= MIN_TEXT_WIDTH && html`<text x="4" y="14">${name}</text>`}</svg></a>`
   const links = callers.filter(({ function: { kind }, caller }) => caller === undefined || kind === 'own' || isWhole)
     .map((one) => html`<a href="${address(one)}">${one === root ? 'All calls' : nameOf(one.function)}</a> › `)
   const path = links.length > 0 &&
-    html`<p>${links}<strong>${nameOf(zoomed.function)}</strong> ${milliseconds(zoomed.total / 1000)} \
+    html`<p>${links}<strong>${nameOf(zoomed.function)}</strong> ${formatTime(zoomed.total / 1000)} \
 ${linkTo(zoomed.function, view.editor)}</p>`
   const hidden = Object.entries({ panel: 'cpu', call: String(zoomed.index), levels: isWhole ? 'all' : '' })
     .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)

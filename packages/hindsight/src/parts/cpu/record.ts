@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { rounded } from '../../view/text.js'
+import { formatNumber } from '../../view/text.js'
 
 /** The request header that starts a CPU profile, with the value 1. The query parameter `_cpu` does the same. */
 export const CPU_HEADER = 'x-hindsight-cpu'
@@ -134,9 +134,9 @@ export function isIdle ({ function: { name, kind } }: Pick<Call, 'function'>): b
 }
 
 /** A share of the whole in percent. */
-export function percent (part: number, whole: number): string {
+export function percentOf (part: number, whole: number): string {
   const share = whole <= 0 ? 0 : part / whole
-  return `${rounded(share * 100, share < 0.1 ? 1 : 0)} %`
+  return `${formatNumber(share * 100, share < 0.1 ? 1 : 0)} %`
 }
 
 /**

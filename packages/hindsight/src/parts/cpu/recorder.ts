@@ -9,7 +9,7 @@ import { originalPlace, toPath } from '../../errors/source-map.js'
 import { isInternal, isOwn } from '../../errors/stack-frame.js'
 import type { WorkKind } from '../../lifecycle/work-log.js'
 import type { Mask } from '../../mask/mask.js'
-import { cut } from '../../view/text.js'
+import { cutText } from '../../view/text.js'
 import { definePart } from '../part.js'
 import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './record.js'
 
@@ -120,7 +120,7 @@ function recordOf (recording: CpuRecording, mask: Mask): CpuRecord | { refused: 
   recording.stop()
   const { profile, problem = 'the recorder failed' } = recording
   if (profile === undefined) return { refused: `The CPU profile could not be recorded: ${mask.text(problem)}.` }
-  return aggregate(profile, INTERVAL, (text) => mask.text(text))
+  return aggregateProfile(profile, INTERVAL, (text) => mask.text(text))
 }
 
 function isRequested (request: FastifyRequest): boolean {
@@ -148,7 +148,9 @@ const MAX_FILE = 500
 const NO_SCRIPT = '0'
 
 /** Makes the record of a recording. Above a limit, the calls that took least are merged into their callers. */
-export function aggregate (profile: Profiler.Profile, interval: number, mask: (text: string) => string): CpuRecord {
+export function aggregateProfile (
+  profile: Profiler.Profile, interval: number, mask: (text: string) => string
+): CpuRecord {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
   const times = timesOf(profile)
   /** The time of each node with the calls that it made; callers are before these. */
@@ -216,8 +218,8 @@ export function functionOf (
   const near = isAbsolute(file) ? relative(root, file) : file
   const path = near.startsWith('..') ? file : near
   return {
-    name: cut(mask(functionName === '' ? '(anonymous)' : functionName), MAX_NAME),
-    file: cut(mask(path), MAX_FILE),
+    name: cutText(mask(functionName === '' ? '(anonymous)' : functionName), MAX_NAME),
+    file: cutText(mask(path), MAX_FILE),
     line,
     column,
     kind: url === '' && scriptId === NO_SCRIPT ? 'engine' : kindOf(file, url)

@@ -1,6 +1,6 @@
 import type { Refusal } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
-import { cut, visibleLine } from '../../view/text.js'
+import { cutText, visibleLine } from '../../view/text.js'
 import { pairsSection, rowsSection } from '../../view/components.js'
 import { dataOf, isObject, listOf, type Data } from '../read.js'
 import type { Part } from '../part.js'
@@ -16,7 +16,7 @@ export function readReport (body: unknown, maskUrl: Mask['url']): Refusal | null
   if (!isObject(report)) return null
   const url = (name: string): string => {
     const value = report[name]
-    return typeof value === 'string' ? visibleLine(cut(maskUrl(value), MAX_TEXT)) : ''
+    return typeof value === 'string' ? visibleLine(cutText(maskUrl(value), MAX_TEXT)) : ''
   }
   // Older browsers send the directive with its sources.
   const text = String(report['effective-directive'] ?? report['violated-directive'] ?? '')

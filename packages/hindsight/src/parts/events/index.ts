@@ -4,13 +4,13 @@ import { isLifecycleStage, shownValue, type HeaderChange, type ListenerEvent } f
 import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { milliseconds, note, place, placeLink, section, table } from '../../view/components.js'
-import { cut, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { formatTime, noteText, placeElement, placeLink, titledSection, markupTable } from '../../view/components.js'
+import { cutText, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
 import { addressOf, dataOf, groupedBy, listOf, type Data } from '../read.js'
-import { align, type Section } from '../section.js'
+import { alignItems, type Section } from '../section.js'
 
-const COLUMNS: Parameters<typeof table>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
+const COLUMNS: Parameters<typeof markupTable>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
 
 /** Listeners whose work is the profile, the page or the toolbar. */
 const OBSERVERS: ReadonlySet<string> = new Set([
@@ -28,15 +28,15 @@ export const events: Part = {
     count: (_, { events }) => events.filter(({ outcome }) => outcome !== 'skipped').length,
     problem: (_, { events }) => events.filter(({ outcome }) => outcome === 'raised').length,
     render: (_, profile, view) => [
-      section('Listeners and hooks', listeners(profile, view)),
-      section('Response headers, and where they were set', headerTable(profile, view))
+      titledSection('Listeners and hooks', listeners(profile, view)),
+      titledSection('Response headers, and where they were set', headerTable(profile, view))
     ]
   },
   timeline: (_, { events }) => events.flatMap(entryOf),
   markdown (_, { events }) {
     const text = events.filter(({ source, outcome }) => source !== undefined && outcome !== 'skipped')
       .map(({ stage, listener, outcome, source = '', duration, changes: { status, headers = [] } = {} }) => [
-        `${listener === stage ? stage : `${stage} ${listener}`} ${outcome}`, milliseconds(duration),
+        `${listener === stage ? stage : `${stage} ${listener}`} ${outcome}`, formatTime(duration),
         ...status === undefined ? [] : [`changed the status from ${status.from} to ${status.to}`],
         // Within a hook that answers, others run.
         ...outcome === 'answered' ? [] : headers.map(({ name }) => `changed ${name}`),
@@ -92,12 +92,12 @@ export function eventName ({ stage, listener, source }: ListenerEvent): string {
 }
 
 function listeners ({ events }: Profile, view: PanelView): HtmlValue {
-  if (events.length === 0) return note('No listener or hook ran.')
+  if (events.length === 0) return noteText('No listener or hook ran.')
   const skipped = events.filter(({ outcome }) => outcome === 'skipped').length
   const rows = events.map((event, i) => [stageRow(event, events[i - 1]), row(event, i + 1, view)])
   const filter = html`<div class="filters"><label><input type="checkbox" class="show-skipped">\
 ${skipped} not configured or skipped</label></div>`
-  return [skipped > 0 && filter, table('Listeners and hooks', COLUMNS, rows, 'rows events')]
+  return [skipped > 0 && filter, markupTable('Listeners and hooks', COLUMNS, rows, 'rows events')]
 }
 
 /** The heading of a stage, where one begins. */
@@ -112,14 +112,14 @@ function row (event: ListenerEvent, number: number, view: PanelView): SafeHtml {
   return html`<tr id="event-${number}" class="event event-${outcome}">
 <td class="number">${number}</td><th scope="row">${eventName(event)}</th>
 <td><span class="outcome">${outcome}</span></td><td class="text">${effects(event, view)}</td>
-<td class="number">${outcome !== 'skipped' && milliseconds(duration)}</td></tr>`
+<td class="number">${outcome !== 'skipped' && formatTime(duration)}</td></tr>`
 }
 
 function effects ({ reason, changes = {}, plugin, source }: ListenerEvent, { editor }: PanelView): HtmlValue {
   const { status, headers = [] } = changes
   const owner = plugin !== undefined && html`<b>${plugin}</b> `
   return [
-    source !== undefined && html`<div class="source">${owner}${place(source, editor)}</div>`,
+    source !== undefined && html`<div class="source">${owner}${placeElement(source, editor)}</div>`,
     reason !== undefined && html`<div class="reason">${reason}</div>`,
     status !== undefined && html`<div>status: ${change(String(status.from), String(status.to))}</div>`,
     ...headers.map(({ name, from, to }) => html`<div><span class="header">${name}</span>: ${change(from, to)}</div>`)
@@ -134,12 +134,13 @@ function change (from: string | null, to: string | null): SafeHtml {
 function headerTable (profile: Profile, view: PanelView): SafeHtml {
   const rows = [...headerHistory(profile)].map(([name, steps]) => html`<tr><th scope="row" class="header">${name}</th>
 <td><ol>${steps.map((step) => stepMarkup(step, view))}</ol></td></tr>`)
-  return rows.length === 0 ? note('None was set.') : table('Headers', ['Header', 'History'], rows, 'rows history')
+  if (rows.length === 0) return noteText('None was set.')
+  return markupTable('Headers', ['Header', 'History'], rows, 'rows history')
 }
 
 function stepMarkup ({ action, by, event, source, to }: HeaderStep, { editor }: PanelView): SafeHtml {
   const author = event === undefined ? html`<strong>${by}</strong>` : html`<a href="#event-${event}">${by}</a>`
-  const where = source !== undefined && html` <span class="place">${place(source, editor)}</span>`
+  const where = source !== undefined && html` <span class="place">${placeElement(source, editor)}</span>`
   return html`<li>${action} by ${author}${where}${to !== null && html`: <code>${to}</code>`}</li>`
 }
 
@@ -149,7 +150,7 @@ function compareEvents (section: Section, a: Profile, b: Profile): void {
   const eventsOf = ({ events }: Profile): ListenerEvent[] => listOf(events) as unknown as ListenerEvent[]
   const titleOf = ({ stage, listener }: ListenerEvent): string =>
     `${stage} ${listener === stage ? 'hook' : listener}`
-  for (const [one, other] of align(eventsOf(a), eventsOf(b), titleOf)) {
+  for (const [one, other] of alignItems(eventsOf(a), eventsOf(b), titleOf)) {
     const event = one ?? other
     const isIdle = event?.outcome === 'skipped' && (one === undefined || other === undefined)
     if (event !== undefined && !isIdle) section.value(titleOf(event), eventText(one), eventText(other))
@@ -175,17 +176,17 @@ export function shownHeaders (
 }
 
 function truncated (value: unknown): unknown {
-  return typeof value === 'string' ? cut(value, MAX_VALUE) : value
+  return typeof value === 'string' ? cutText(value, MAX_VALUE) : value
 }
 
 /** The data of `headers`: header changes that belong to no event; `after` is the number of events before. */
 export function unrecordedChanges (recorder: EventRecorder, mask: Mask): { changes: object[] } {
   const shown = (name: string, value: Parameters<typeof shownValue>[1]): string | null => {
     const text = shownValue(name, value, mask.header)
-    return text === null ? null : cut(text, MAX_VALUE)
+    return text === null ? null : cutText(text, MAX_VALUE)
   }
   const changes = recorder.unrecordedChanges().map(({ name, from, to, ...code }) =>
-    ({ name: cut(name, MAX_NAME), from: shown(name, from), to: shown(name, to), ...code }))
+    ({ name: cutText(name, MAX_NAME), from: shown(name, from), to: shown(name, to), ...code }))
   return { changes }
 }
 

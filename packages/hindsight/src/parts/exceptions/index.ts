@@ -7,8 +7,8 @@ import { functionOf, mainCause, type FlattenedException } from '../../errors/exc
 import type { FailureSummary } from '../../errors/failure-summary.js'
 import { placeOf } from '../../errors/stack-frame.js'
 import { isFailure, type Profile } from '../../store/profile.js'
-import { note, section } from '../../view/components.js'
-import { cut, html, visibleLine, type HtmlValue } from '../../view/text.js'
+import { noteText, titledSection } from '../../view/components.js'
+import { cutText, html, visibleLine, type HtmlValue } from '../../view/text.js'
 import { listHint, listOf } from '../read.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
 import { plainCopy } from '../collect.js'
@@ -29,7 +29,7 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     count: (_, { exceptions }) => exceptions.length,
     problem: (_, { exceptions }) => exceptions.length,
     render: (_, { exceptions }, view) =>
-      exceptions.length === 0 ? note('No exceptions.') : exceptionsMarkup(exceptions, view)
+      exceptions.length === 0 ? noteText('No exceptions.') : exceptionsMarkup(exceptions, view)
   },
   overview (_, profile) {
     const source = mainSource(profile)
@@ -40,7 +40,7 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     }
     // The sentence above has the error. A route is longer than what fails in it.
     if (source !== null) {
-      const title = visibleLine(cut(`${source.title}: ${placeOf(source.frame)}`, MAX_SHOWN))
+      const title = visibleLine(cutText(`${source.title}: ${placeOf(source.frame)}`, MAX_SHOWN))
       const around = source.title === 'In your code' ? AROUND : AROUND * 2
       tiles.push({ order: 10, title, column: 'main', value: renderExcerpt(source.frame, around) })
     }
@@ -54,7 +54,7 @@ export const exceptions: Part<Partial<FailureSummary>> = {
       className: 'exception bad',
       title: 'Exception',
       head: exception !== null && html`<span class="label">exception</span>`,
-      facts: { Exception: cut(exception ?? '', MAX_SHOWN) },
+      facts: { Exception: cutText(exception ?? '', MAX_SHOWN) },
       // Name and message of the root cause.
       values: { exception }
     }
@@ -118,10 +118,10 @@ export const otherErrors: Part = {
     problem: (_, profile) => otherChains(profile).length,
     render (_, profile, view) {
       const chains = otherChains(profile)
-      if (chains.length === 0) return note('No other error was raised.')
+      if (chains.length === 0) return noteText('No other error was raised.')
       return [
-        note('Raised besides the first error, after the response began, or caught by a framework.'),
-        chains.map((chain, i) => section(`Error ${i + 1} of ${chains.length}`, exceptionsMarkup(chain, view, 4)))
+        noteText('Raised besides the first error, after the response began, or caught by a framework.'),
+        chains.map((chain, i) => titledSection(`Error ${i + 1} of ${chains.length}`, exceptionsMarkup(chain, view, 4)))
       ]
     }
   },
@@ -148,14 +148,14 @@ function nameAndMessage ({ name, message }: Pick<FlattenedException, 'name' | 'm
 function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): HtmlValue {
   const rejected = chain.at(-1)?.rejected
   return [
-    rejected?.fields !== undefined && section(rejectedTitle(rejected), rejectedMarkup(rejected)),
+    rejected?.fields !== undefined && titledSection(rejectedTitle(rejected), rejectedMarkup(rejected)),
     renderChain(chain, { editor, shown: new Set() }, level),
-    section('Stack traces', renderTraces(chain))
+    titledSection('Stack traces', renderTraces(chain))
   ]
 }
 
 function chainBlocks (profile: Profile): string[] {
-  const chain = plainCopy(profile.exceptions, (text) => cut(text, MAX_MESSAGE)) as FlattenedException[]
+  const chain = plainCopy(profile.exceptions, (text) => cutText(text, MAX_MESSAGE)) as FlattenedException[]
   const rejected = rejectedIn(profile)
   const source = mainSource(profile)
   return [

@@ -1,4 +1,4 @@
-import { messageOf, read } from '../../errors/thrown-value.js'
+import { messageOf, readProperty } from '../../errors/thrown-value.js'
 import type { Services } from '../../lifecycle/state.js'
 import { readProfile, type Profile } from '../../store/profile.js'
 import type { Part, TimelineEntry } from '../part.js'
@@ -31,7 +31,7 @@ export async function withCalled (data: Data, number: number, services: Services
   if (!debug || call?.profile === undefined) return undefined
   const address = profileAddress(call.profile, settings.calledHosts)
   const called = await calledAt(address, parts).catch((error: unknown): Called =>
-    ({ problem: messageOf(read(error, 'cause') ?? error) }))
+    ({ problem: messageOf(readProperty(error, 'cause') ?? error) }))
   return { ...data, calls: calls.with(number - 1, { ...call, called }) }
 }
 

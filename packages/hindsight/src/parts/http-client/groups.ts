@@ -1,7 +1,7 @@
 import { shortFile } from '../../errors/stack-frame.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
-import { milliseconds } from '../../view/components.js'
+import { formatTime } from '../../view/components.js'
 import { groupedBy, lineOf, splitUrl, type Data } from '../read.js'
 
 /** Calls one after another, from which they count as too many. */
@@ -61,11 +61,11 @@ export function problemOf (group: CallGroup): string | null {
 export function sentenceOf (group: CallGroup): string {
   const { shape, source, count, open, duration, longest, isSerial, isUnclear } = group
   const from = source === null ? '' : ` from ${shortFile(lineOf(source))}`
-  if (count === 1) return `${shape}${from}, ${open === 1 ? 'which had not ended' : milliseconds(duration)}`
+  if (count === 1) return `${shape}${from}, ${open === 1 ? 'which had not ended' : formatTime(duration)}`
   const how = isSerial
-    ? `one after another, ${milliseconds(duration)}` +
-      (isUnclear ? '' : `; at the same time about ${milliseconds(longest)}`)
-    : `at the same time, ${milliseconds(longest)} the longest`
+    ? `one after another, ${formatTime(duration)}` +
+      (isUnclear ? '' : `; at the same time about ${formatTime(longest)}`)
+    : `at the same time, ${formatTime(longest)} the longest`
   return `${count} × ${shape}${from}, ${how}${open === 0 ? '' : `; ${open} had not ended`}`
 }
 

@@ -1,8 +1,8 @@
 import type { Profile } from '../../store/profile.js'
 import {
-  countedLabel, entryRow, entryTable, fold, json, place, statusBadge, withPlaces
+  countedLabel, entryRow, entryTable, foldedContent, jsonBlock, placeElement, statusBadge, withPlaces
 } from '../../view/components.js'
-import { counted, cut, html, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { formatCount, cutText, html, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { EditorLink } from '../../view/editor.js'
 import { addressOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
@@ -65,13 +65,13 @@ export const httpClient: Part<Data> = {
   overview (data, profile, { editor }) {
     const { count, calls } = data
     const failed = failedCalls(calls)
-    const text = counted(Number(count), 'call') + (failed.length > 0 ? `, ${failed.length} failed` : '')
+    const text = formatCount(Number(count), 'call') + (failed.length > 0 ? `, ${failed.length} failed` : '')
     const failures = suspectCalls(listOf(calls), profile).flatMap(({ title, calls }) => {
       const equal = groupedBy(calls, (call) => `${nameOf(call)} ${resultOf(call)} ${String(call.source)}`)
       return [...equal.values()].slice(0, MAX_SHOWN).map(([call = {}, ...others]) =>
         html`<div class="failure">${!isFailed(call) && `${title}: `}\
 ${others.length > 0 && `${others.length + 1} × `}\
-${cut(nameOf(call), MAX_URL)}: ${resultOf(call)}${linksOf(call, editor)}</div>`)
+${cutText(nameOf(call), MAX_URL)}: ${resultOf(call)}${linksOf(call, editor)}</div>`)
     })
     // The first problem is the sentence above.
     const groups = [...problemsOf(data, profile).slice(1), ...groupSentences(data, profile)].slice(0, MAX_SHOWN)
@@ -97,8 +97,8 @@ ${cut(nameOf(call), MAX_URL)}: ${resultOf(call)}${linksOf(call, editor)}</div>`)
       const { source } = call
       const profile = calledProfile(call)
       return {
-        code: cut(nameOf(call), MAX_TEXT),
-        text: cut(resultOf(call), MAX_TEXT),
+        code: cutText(nameOf(call), MAX_TEXT),
+        text: cutText(resultOf(call), MAX_TEXT),
         ...(typeof source === 'string' && { source: lineOf(source) }),
         ...(profile !== undefined && { profile })
       }
@@ -151,17 +151,18 @@ function linksOf (call: Data, editor: EditorLink | null, expand?: HtmlValue): Ht
   const { source } = call
   const address = calledProfile(call)
   return [
-    typeof source === 'string' && html`<div>from ${place(lineOf(source), editor)}</div>`,
+    typeof source === 'string' && html`<div>from ${placeElement(lineOf(source), editor)}</div>`,
     address !== undefined && html`<div><a href="${address}">Profile of the called server</a>${expand}</div>`
   ]
 }
 
 function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = false): SafeHtml {
   const expand = html` <a href="${addressOf('timeline')}&called=${i + 1}">What it did</a>`
-  const body = (label: string, content: unknown): HtmlValue => content !== undefined && fold(label, json(content))
+  const body = (label: string, content: unknown): HtmlValue =>
+    content !== undefined && foldedContent(label, jsonBlock(content))
   const details = [
     linksOf(call, editor, isDebug && expand),
-    fold('Headers', json({ request: call.requestHeaders, response: call.responseHeaders })),
+    foldedContent('Headers', jsonBlock({ request: call.requestHeaders, response: call.responseHeaders })),
     body('Request body', call.requestBody),
     body('Response body', call.responseBody)
   ]

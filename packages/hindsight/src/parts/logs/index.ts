@@ -2,15 +2,15 @@ import {
   isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, mostSevere, offsetOf, type LogRecord
 } from '../../logs/log-record.js'
 import {
-  counted, cut, grouped, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml
+  formatCount, cutText, formatInteger, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml
 } from '../../view/text.js'
-import { countedLabel, milliseconds, note, place, select } from '../../view/components.js'
+import { countedLabel, formatTime, noteText, placeElement, selectElement } from '../../view/components.js'
 import { logTable, style } from '../../error-page/logs.js'
 import { logLine } from '../../error-page/render-text.js'
 import type { Profile } from '../../store/profile.js'
 import { isObject, lineOf, listOf, queryField } from '../read.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
-import { align, flattenPaths, type Section, type Values } from '../section.js'
+import { alignItems, flattenPaths, type Section, type Values } from '../section.js'
 
 /** The texts of the filter, by level. */
 const LEVEL_TEXTS: Readonly<Record<string, string>> = {
@@ -43,8 +43,8 @@ export const logs: Part = {
     problem: (_, { logs }) => logs.filter(isErrorOrWorse).length,
     warnings: (_, { logs }) => logs.filter(isWarning).length,
     render: (_, profile, view) => [
-      profile.logs.length === 0 ? note('No log messages.') : filteredTable(profile, filterOf(view), view),
-      !hasConsole && note('Lines of console.log and its like need Node.js 22 or later.')
+      profile.logs.length === 0 ? noteText('No log messages.') : filteredTable(profile, filterOf(view), view),
+      !hasConsole && noteText('Lines of console.log and its like need Node.js 22 or later.')
     ]
   },
   issue: (_, { logs }) => (logs.find(isErrorOrWorse) ?? logs.find(isWarning))?.message,
@@ -86,8 +86,8 @@ function filteredTable ({ logs }: Profile, filter: Filter, { editor }: PanelView
   const left = matching.length - shown.length
   return [
     filterForm(lines, logs.filter(isNotification).length, filter),
-    html`<p class="note log-count">${grouped(matching.length)} of ${counted(lines.length, 'line')}</p>`,
-    left > 0 && note(`${counted(left, 'line')} that are less severe or older are left out.`),
+    html`<p class="note log-count">${formatInteger(matching.length)} of ${formatCount(lines.length, 'line')}</p>`,
+    left > 0 && noteText(`${formatCount(left, 'line')} that are less severe or older are left out.`),
     logTable(shown, editor)
   ]
 }
@@ -125,7 +125,7 @@ function filterForm (lines: readonly LogRecord[], notifications: number, { level
   const listeners = html`<label><input type="checkbox" name="events" value="1"${events && ' checked'}>\
 Listeners (${notifications})</label>`
   return html`<form method="get" class="filters"><input type="hidden" name="panel" value="logs">
-${select('Level', 'level', levels, level)}
+${selectElement('Level', 'level', levels, level)}
 <label>Filter messages
 <input type="search" name="q" value="${text}" maxlength="${MAX_TEXT}" autocomplete="off"></label>
 ${notifications > 0 && listeners}
@@ -136,9 +136,9 @@ ${notifications > 0 && listeners}
 function lastOf (logs: readonly LogRecord[], startedAt: number, { editor }: PanelView): HtmlValue {
   const lines = linesOf(logs).filter(({ channel }) => channel !== 'request').slice(-LAST_LINES)
   const items = lines.map(({ level, message, source, ...line }) => html`<li class="log log-${level}"><small>\
-+${milliseconds(offsetOf(line, startedAt))}</small> <span class="level">${level}</span> \
-${cut(visibleLine(String(message)), MAX_MESSAGE)}${source !== undefined &&
-      html` <small>${place(lineOf(source), editor)}</small>`}</li>`)
++${formatTime(offsetOf(line, startedAt))}</small> <span class="level">${level}</span> \
+${cutText(visibleLine(String(message)), MAX_MESSAGE)}${source !== undefined &&
+      html` <small>${placeElement(lineOf(source), editor)}</small>`}</li>`)
   return items.length > 0 && html`<ol class="log-lines">${items}</ol>`
 }
 
@@ -162,8 +162,8 @@ function linesByWeight (logs: unknown): string {
   const lines = linesOf(logs).map(({ time, level, channel, message, context }): LogRecord => ({
     time: String(time),
     level: String(level) as LogRecord['level'],
-    channel: cut(String(channel), MAX_MESSAGE),
-    message: cut(String(message), MAX_MESSAGE),
+    channel: cutText(String(channel), MAX_MESSAGE),
+    message: cutText(String(message), MAX_MESSAGE),
     context: isObject(context) && channel !== 'request' ? context : {}
   }))
   const weightOf = (line: LogRecord): number => {
@@ -175,7 +175,7 @@ function linesByWeight (logs: unknown): string {
 
 function compareLogs (section: Section, a: Profile, b: Profile): void {
   const nameOf = ({ level, channel }: LogRecord): string => `${level} ${channel}`
-  const pairs = align(linesOf(a.logs), linesOf(b.logs), (line, side) =>
+  const pairs = alignItems(linesOf(a.logs), linesOf(b.logs), (line, side) =>
     `${nameOf(line)} ${section.normalized(String(line.message), side)}`)
   for (const [one, other] of pairs) {
     const { level, channel } = one ?? other ?? {}

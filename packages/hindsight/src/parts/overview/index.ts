@@ -1,9 +1,9 @@
 import { firstOwnFrame, mainCause, type FlattenedException } from '../../errors/exception.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
-import { cut, escapeMarkdown, html, oneLine, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { cutText, escapeMarkdown, html, oneLine, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import {
-  lead, milliseconds, note, pending, section, statusBadge, withPlaces
+  leadText, formatTime, noteText, pendingTime, titledSection, statusBadge, withPlaces
 } from '../../view/components.js'
 import { eventName } from '../events/index.js'
 import { otherChains } from '../exceptions/index.js'
@@ -33,12 +33,12 @@ export const overview: Part = {
       const facts = tiles.filter(({ column }) => column === undefined)
         .map(({ title, markup }) => html`<dt>${title}</dt><dd>${markup}</dd>`)
       const sections = (name: OverviewTile['column']): SafeHtml[] => tiles.filter(({ column }) => column === name)
-        .map(({ title, markup }) => title === '' ? markup : section(title, markup))
+        .map(({ title, markup }) => title === '' ? markup : titledSection(title, markup))
       const sentences = sentencesOf(view.parts, profile)
       // The line above the panels has the status and the time.
       const isPlain = isSuccess(profile) && profile.status > 0 && endingEvent(profile) === undefined
       const first = isPlain ? sentences.shift() : undefined
-      return html`${lead(first ?? outcomeSentence(profile), moodOf(profile), view.editor)}\
+      return html`${leadText(first ?? outcomeSentence(profile), moodOf(profile), view.editor)}\
 ${sentences.map((text) => html`<p>${withPlaces(text, view.editor)}</p>`)}\
 <div class="overview"><div>${sections('main')}</div>\
 <div><dl class="facts-list">${facts}</dl>${sections('side')}</div></div>\
@@ -60,10 +60,10 @@ function moodOf (profile: Profile): 'good' | 'bad' | 'plain' {
 /** What happened to a request, in sentences that state recorded facts only. */
 export function outcomeSentence (profile: Profile): string {
   const { method, status, exceptions, duration } = profile
-  if (status === 0) return `The response had not ended after ${milliseconds(duration)}.`
+  if (status === 0) return `The response had not ended after ${formatTime(duration)}.`
   const closer = { 499: 'client', 444: 'server' }[status]
   if (closer !== undefined) {
-    const closed = `The ${closer} closed the connection after ${milliseconds(duration)}, before the response`
+    const closed = `The ${closer} closed the connection after ${formatTime(duration)}, before the response`
     const error = exceptions.find(({ code }) => code?.startsWith('HINDSIGHT_') !== true)
     if (error === undefined) return `${closed}.`
     return status === 444 ? `${closed}: ${errorText(error)}` : `${closed}. An error was recorded: ${errorText(error)}`
@@ -71,11 +71,11 @@ export function outcomeSentence (profile: Profile): string {
   const { summary } = dataOf(profile, 'exceptions')
   const ended = endingEvent(profile)
   let by = senderOf(profile, ended)
-  if (typeof summary === 'string') by = ` ${visibleLine(cut(summary, MAX_SUMMARY))}`
+  if (typeof summary === 'string') by = ` ${visibleLine(cutText(summary, MAX_SUMMARY))}`
   else if (ended?.outcome === 'raised') by = ` The ${endingName(ended)} raised an error.`
   const last = exceptions.at(-1)
   const cause = mainCause(profile)
-  const outcome = `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${milliseconds(duration)}`
+  const outcome = `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${formatTime(duration)}`
   if (last === undefined || cause === null) return `${outcome}.${by}`
   const [root = last] = exceptions
   const errors = root === last
@@ -153,7 +153,7 @@ function slowestPart (parts: readonly Part[], profile: Profile): HtmlValue {
   const within = spans.filter(({ step }) => step === undefined)
   const shown = [slowest, ...slowest.step === 'handler' ? within.slice(0, 1) : []]
   return shown.map(({ name, duration, link }) => html`<div><a href="${link}">\
-${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>${pending(duration)}</strong></div>`)
+${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>${pendingTime(duration)}</strong></div>`)
 }
 
 /** The requests that caused this one, or were caused by it. */
@@ -163,17 +163,17 @@ function relatedRequests (profile: Profile, { base = '', ...view }: PanelView): 
   const list = (summaries: readonly ProfileSummary[]): SafeHtml =>
     html`<ul class="relatives">${summaries.map(({ token, status, method, url, duration }) =>
       html`<li><a href="${base}/${token}">${token}</a> ${statusBadge(status)} \
-${method} <span class="url">${visibleLine(url)}</span> ${milliseconds(duration)}</li>`)}</ul>`
+${method} <span class="url">${visibleLine(url)}</span> ${formatTime(duration)}</li>`)}</ul>`
   const follows = children.filter(isFollow)
   const subRequests = children.filter((child) => !isFollow(child))
   return [
-    parent !== undefined && section(followOf === undefined ? 'Parent request' : 'Redirected from',
-      view.parent == null ? note(`Profile ${parent} is not stored any more.`) : list([view.parent])),
-    replayOf !== undefined && section('Replay',
+    parent !== undefined && titledSection(followOf === undefined ? 'Parent request' : 'Redirected from',
+      view.parent == null ? noteText(`Profile ${parent} is not stored any more.`) : list([view.parent])),
+    replayOf !== undefined && titledSection('Replay',
       html`<p>This request replays <a href="${base}/${replayOf}">${replayOf}</a>: \
 <a href="${base}/${replayOf}/compare/${token}">differences</a></p>`),
-    follows.length > 0 && section('Redirected to', list(follows)),
-    subRequests.length > 0 && section('Sub-requests',
+    follows.length > 0 && titledSection('Redirected to', list(follows)),
+    subRequests.length > 0 && titledSection('Sub-requests',
       [list(subRequests), html`<p><a href="${base}/search?parent=${token}">All requests of this parent</a></p>`])
   ]
 }

@@ -1,11 +1,13 @@
 import type { TimeBudget } from '../../lifecycle/work-log.js'
-import { milliseconds } from '../../view/components.js'
-import { counted } from '../../view/text.js'
+import { formatTime } from '../../view/components.js'
+import { formatCount } from '../../view/text.js'
 
 /** Shares of the whole below it are left out of the sentence. */
 const MIN_SHARE = 0.02
 /** Of the time of JavaScript. */
 const MIN_COLLECTION = 0.1
+
+type TimedText = [time: number, text: string]
 
 /** Where the time of a request went, in one sentence; `total` is its duration, `hook` that of its response. */
 export function budgetSentence (budget: TimeBudget, total: number, hook?: string): string {
@@ -16,17 +18,17 @@ export function budgetSentence (budget: TimeBudget, total: number, hook?: string
   const notes = [
     ...isShared ? ['other requests included'] : [],
     ...collection >= javascript * MIN_COLLECTION && collection >= 1
-      ? [`${milliseconds(collection)} of it garbage collection`]
+      ? [`${formatTime(collection)} of it garbage collection`]
       : []
   ]
-  const parts: Array<[time: number, text: string]> = [
-    ...work.map(({ count, duration, one, many }): [number, string] => [duration, `in ${counted(count, one, many)}`]),
+  const parts: TimedText[] = [
+    ...work.map(({ count, duration, one, many }): TimedText => [duration, `in ${formatCount(count, one, many)}`]),
     [javascript, `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
     [sending, hook === undefined ? 'sending or streaming the response' : `in ${hook}, or sending the response`],
     [waiting, 'waiting for something that was not recorded']
   ]
   const shown = parts.filter(([time]) => time >= total * MIN_SHARE)
-    .map(([time, text]) => `${milliseconds(time)} ${text}`)
-  const [whole, text] = [milliseconds(total), `${shown.join(', ')}.`]
+    .map(([time, text]) => `${formatTime(time)} ${text}`)
+  const [whole, text] = [formatTime(total), `${shown.join(', ')}.`]
   return shown.length === 1 && text.startsWith(`${whole} `) ? text : `${whole}: ${text}`
 }

@@ -7,7 +7,7 @@ import type { TimeBudget } from '../../lifecycle/work-log.js'
 import type { Recording } from '../../recording/recording.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
 import { html, type HtmlValue } from '../../view/text.js'
-import { milliseconds, withPlaces } from '../../view/components.js'
+import { formatTime, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import type { Profile } from '../../store/profile.js'
 import { addressOf, listOf, numberOf, type Data } from '../read.js'
@@ -90,8 +90,8 @@ export const performance: Part<Data> = {
       className: 'time',
       title: 'Time',
       panel: 'timeline',
-      head: html`${milliseconds(duration)}`,
-      facts: { Handler: milliseconds(handlerDuration), 'Response ready': milliseconds(firstByte ?? duration) },
+      head: html`${formatTime(duration)}`,
+      facts: { Handler: formatTime(handlerDuration), 'Response ready': formatTime(firstByte ?? duration) },
       // Until the response was ready to be sent; null: not available.
       values: { handlerDuration, firstByte }
     }
@@ -202,7 +202,7 @@ function budgetBar ({ budget }: Data): HtmlValue {
     return html`<rect class="bar-${color}" x="${share(start - time)}" width="${share(time)}" height="100%"/>`
   })
   const names = shares.map(({ name, color, time }) => html`<span><svg class="bar-${color}" viewBox="0 0 10 10">\
-<rect width="10" height="10"/></svg> ${name} ${milliseconds(time)}</span>`)
+<rect width="10" height="10"/></svg> ${name} ${formatTime(time)}</span>`)
   if (shares.length < 2) return null
   return html`<svg class="budget" aria-hidden="true">${bars}</svg><div class="legend">${names}</div>`
 }
@@ -220,7 +220,7 @@ export function blockSentence (data: Data, { collectors: { cpu }, method, url }:
   if (longest === undefined) return undefined
   const isShared = (data.budget as TimeBudget).isShared
   const by = isShared ? ', by this request or by another one' : ''
-  const blocked = `The event loop was blocked for ${milliseconds(longest.duration)}${by}`
+  const blocked = `The event loop was blocked for ${formatTime(longest.duration)}${by}`
   const place = busiestPlace(cpu)
   if (place !== null) return `${blocked}: most of the time ran ${place}.`
   const command = method === 'GET'

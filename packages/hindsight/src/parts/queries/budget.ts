@@ -5,7 +5,7 @@ import { internalHook } from '../../lifecycle/hooks.js'
 import { recordingOf } from '../../lifecycle/state.js'
 import type { HindsightOptions, QuerySettings } from '../../options.js'
 import { routeName } from '../../routing/route-table.js'
-import { counted } from '../../view/text.js'
+import { formatCount } from '../../view/text.js'
 import { queryLog } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import type { Finding } from './recorded-query.js'
@@ -70,8 +70,8 @@ async function describe (request: FastifyRequest, maxQueries: number): Promise<s
   const [most] = groups.toSorted((a, b) => b.count - a.count)
   if (causes.length === 0 && most !== undefined) {
     const places = most.sources.map((source) => queryPlace({ source })).join(' and ')
-    causes.push(`Most often: \`${most.shape}\`, ${counted(most.count, 'time')} from ${places}`)
+    causes.push(`Most often: \`${most.shape}\`, ${formatCount(most.count, 'time')} from ${places}`)
   }
-  const sent = `${request.method} ${request.routeOptions.url} sent ${counted(count, 'query', 'queries')}`
+  const sent = `${request.method} ${request.routeOptions.url} sent ${formatCount(count, 'query', 'queries')}`
   return [`${sent}, and its budget is ${maxQueries}`, ...causes].join('. ')
 }

@@ -4,12 +4,12 @@ import {
   onWorkEnd, recordingIn, requestContext, type ContextRecording, type Services
 } from '../../lifecycle/state.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
-import { cached, cachedByObject } from '../../call.js'
+import { cachedFunction, cachedByObject } from '../../call.js'
 import type { Recording } from '../../recording/recording.js'
 import { QUERY_CHANNEL } from '../../queries/channel.js'
 import { addFrames, type Query } from '../../queries/query.js'
 import type { WorkKind } from '../../lifecycle/work-log.js'
-import { cut } from '../../view/text.js'
+import { cutText } from '../../view/text.js'
 import { watchChannels } from '../collect.js'
 import { definePart } from '../part.js'
 import { timeOf } from '../read.js'
@@ -148,7 +148,7 @@ function openLog (recording: Recording, services: Services): QueryLog {
 }
 
 function readOf ({ read }: QueryLog, { system, statement, parameters }: Query): ReadQuery {
-  return read(system, cut(statement, MAX_STATEMENT), parameters)
+  return read(system, cutText(statement, MAX_STATEMENT), parameters)
 }
 
 /** A query as it is shown. What is masked in it is kept for other texts. */
@@ -157,7 +157,7 @@ function shownOf (log: QueryLog, query: Query): ReadQuery {
   if (known !== undefined) return known
   const shown = readOf(log, query)
   log.shown.set(query, shown)
-  const statement = cut(query.statement, MAX_STATEMENT)
+  const statement = cutText(query.statement, MAX_STATEMENT)
   const texts = [...maskedTexts(statement, shown.statement), ...maskedTexts(query.parameters, shown.parameters)]
     .filter((text) => !SHORT_NUMBER.test(text))
   if (texts.length > 0) log.secrets = [...new Set([...log.secrets, ...texts])].slice(-MAX_SECRETS)
@@ -223,7 +223,7 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
 }
 
 /** The frames of the same line are the same in later requests: to read them took a third of the time of a query. */
-const ownFrames = cached((text: string) => stackFrames(text, { isMapped: false }).filter(({ own }) => own)
+const ownFrames = cachedFunction((text: string) => stackFrames(text, { isMapped: false }).filter(({ own }) => own)
   .map((frame) => ({ source: positionOf(frame) })))
 
 function framesOf (frames: string | null | undefined): Traced['frames'] {

@@ -1,5 +1,5 @@
-import { milliseconds } from '../../view/components.js'
-import { counted } from '../../view/text.js'
+import { formatTime } from '../../view/components.js'
+import { formatCount } from '../../view/text.js'
 import { groupedBy, timeOf } from '../read.js'
 import type { Finding } from './recorded-query.js'
 import { shortShape } from './sql.js'
@@ -37,10 +37,10 @@ function repetitionsOf (all: readonly Traced[], requestDuration: number, further
     const count = group.length + further
     const time = timeOf(group)
     // After the response they may take longer than the request.
-    const total = time > requestDuration ? '' : ` of ${milliseconds(requestDuration)}`
-    const spent = `${further > 0 ? 'at least ' : ''}${milliseconds(time)}${total}`
+    const total = time > requestDuration ? '' : ` of ${formatTime(requestDuration)}`
+    const spent = `${further > 0 ? 'at least ' : ''}${formatTime(time)}${total}`
     const place = queryPlace({ source: lineOf(first) })
-    const sent = `\`${shortShape(first.shape)}\` ${counted(count, 'time')} from ${place}`
+    const sent = `\`${shortShape(first.shape)}\` ${formatCount(count, 'time')} from ${place}`
     const queries = group.map(({ index }) => index)
     const isSame = further === 0 && first.isComplete && group.every(({ identity }) => identity === first.identity)
     if (isSame) return { kind: 'duplicates', text: `The same query: ${sent}, ${spent}`, queries }
@@ -82,7 +82,7 @@ function duplicatesOf (all: readonly Traced[], inRepeated: ReadonlySet<number>):
     const places = [...new Set(group.map((query) => queryPlace({ source: lineOf(query) })))]
     return {
       kind: 'duplicates',
-      text: `The same query: \`${shortShape(first.shape)}\` ${counted(group.length, 'time')} from ` +
+      text: `The same query: \`${shortShape(first.shape)}\` ${formatCount(group.length, 'time')} from ` +
         places.join(' and '),
       queries: group.map(({ index }) => index)
     }
@@ -93,7 +93,7 @@ function slowOf (all: readonly Traced[], slow: number): Finding[] {
   const lineOf = linesOf(all)
   return all.filter(({ duration }) => (duration ?? 0) >= slow).map((query) => ({
     kind: 'slow',
-    text: `\`${shortShape(query.shape)}\` took ${milliseconds(query.duration)}, ` +
+    text: `\`${shortShape(query.shape)}\` took ${formatTime(query.duration)}, ` +
       `from ${queryPlace({ source: lineOf(query) })}`,
     queries: [query.index]
   }))

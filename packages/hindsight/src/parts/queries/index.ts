@@ -1,8 +1,8 @@
 import type { Hint } from '../../errors/hints.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { milliseconds } from '../../view/components.js'
-import { counted, cut, html, wordFor } from '../../view/text.js'
+import { formatTime } from '../../view/components.js'
+import { formatCount, cutText, html, wordFor } from '../../view/text.js'
 import { NUMBER_COMPARISON, type Part, type TimelineEntry } from '../part.js'
 import { addressOf, dataOf, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { queryLog } from './collector.js'
@@ -10,7 +10,7 @@ import type { QueryGroup } from './groups.js'
 import { findingText, panelOf } from './panel.js'
 import type { Finding, QueryError, RecordedQuery } from './recorded-query.js'
 import { shortShape } from './sql.js'
-import { markOf, runnable } from './statement-text.js'
+import { markOf, runnableText } from './statement-text.js'
 import { queryPlace } from './trace.js'
 
 const MAX_STATEMENT = 200
@@ -52,7 +52,7 @@ ${finding && html`<div>${findingText(finding, recorded(data.queries), editor)}</
       className: `queries ${moodOf(data)}`,
       title: 'Queries',
       head: count > 0 && html`${count} <span class="label">${wordFor(count, 'query', 'queries')}</span>`,
-      facts: { Queries: count, Time: milliseconds(data.duration), Failed: failed },
+      facts: { Queries: count, Time: formatTime(data.duration), Failed: failed },
       values: { queries: { count, failed, duration: data.duration ?? 0 } }
     }
   },
@@ -149,14 +149,14 @@ function groupsOf ({ groups }: Data): QueryGroup[] {
 }
 
 function sentence ({ count, duration, failed, queries }: Data, profile: Pick<Profile, 'duration'>): string {
-  const sent = counted(Number(count), 'query', 'queries')
+  const sent = formatCount(Number(count), 'query', 'queries')
   const failures = Number(failed) > 0 ? `, ${String(failed)} failed` : ''
   const late = recorded(queries).filter(({ start }) => start > profile.duration).length
   // Those at the same time may take longer than the request.
-  const whole = Number(duration) > profile.duration ? '' : ` of ${milliseconds(profile.duration)}`
+  const whole = Number(duration) > profile.duration ? '' : ` of ${formatTime(profile.duration)}`
   const total = late > 0 ? `, ${late} after the response` : whole
   const least = Number(count) > listOf(queries).length ? 'at least ' : ''
-  return `${sent}, ${least}${milliseconds(duration)}${total}${failures}`
+  return `${sent}, ${least}${formatTime(duration)}${total}${failures}`
 }
 
 function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEntry {
@@ -171,7 +171,7 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
     start,
     duration,
     failed: error !== undefined,
-    detail: `${oneLine(runnable(query))} · ${resultText(query)} · ${queryPlace(query)}`,
+    detail: `${oneLine(runnableText(query))} · ${resultText(query)} · ${queryPlace(query)}`,
     link,
     source: query.source,
     id: span?.spanId,
@@ -181,13 +181,13 @@ function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEn
 }
 
 function oneLine (statement: string, limit = MAX_STATEMENT): string {
-  return cut(statement.replace(/\s+/g, ' ').trim(), limit)
+  return cutText(statement.replace(/\s+/g, ' ').trim(), limit)
 }
 
 function resultText ({ duration, rows, error }: RecordedQuery): string {
-  const time = duration === null ? 'not ended' : milliseconds(duration)
+  const time = duration === null ? 'not ended' : formatTime(duration)
   if (error !== undefined) return `failed: ${error.message}, ${time}`
-  return rows === null ? time : `${counted(rows, 'row')}, ${time}`
+  return rows === null ? time : `${formatCount(rows, 'row')}, ${time}`
 }
 
 /** Queries of one shape, with their rows; a single one with its values. */
@@ -195,11 +195,11 @@ function groupText ({ count, duration, system, shape, sources, kind }: QueryGrou
   const sent = all.filter((query) => query.system === system && query.shape === shape)
   const [first] = sent
   const rows = sent.length === count && sent.every(({ rows }) => rows !== null)
-    ? [counted(sent.reduce((sum, { rows }) => sum + Number(rows), 0), 'row')]
+    ? [formatCount(sent.reduce((sum, { rows }) => sum + Number(rows), 0), 'row')]
     : []
   const places = sources.map((source) => queryPlace({ source }))
-  const facts = [...rows, milliseconds(duration), ...kind === null ? [] : [kind], ...places]
-  return `${count} × ${oneLine(count === 1 && first !== undefined ? runnable(first) : shape)} (${facts.join(', ')})`
+  const facts = [...rows, formatTime(duration), ...kind === null ? [] : [kind], ...places]
+  return `${count} × ${oneLine(count === 1 && first !== undefined ? runnableText(first) : shape)} (${facts.join(', ')})`
 }
 
 /** The query that failed last, with the place of its error, and the last queries before a failure. */
@@ -210,12 +210,12 @@ function failureHints (all: readonly RecordedQuery[]): Hint[] {
   const steps = others.slice(-LAST_QUERIES).map((query) => {
     const { source } = query
     const place = source === null ? {} : { source: lineOf(source) }
-    return { code: oneLine(runnable(query)), text: resultText(query), ...place }
+    return { code: oneLine(runnableText(query)), text: resultText(query), ...place }
   })
   const other = failed === undefined ? '' : 'other '
   const text = steps.length < others.length
     ? `The last ${LAST_QUERIES} of ${others.length} ${other}queries.`
-    : `${counted(others.length, `${other}query was`, `${other}queries were`)} sent.`
+    : `${formatCount(others.length, `${other}query was`, `${other}queries were`)} sent.`
   const last = { title: 'Queries before the failure', text, steps }
   return [...failed === undefined ? [] : [failedQuery(failed)], ...others.length === 0 ? [] : [last]]
 }
@@ -223,7 +223,7 @@ function failureHints (all: readonly RecordedQuery[]): Hint[] {
 function failedQuery (query: RecordedQuery): Hint {
   const { error, source } = query
   const { message = '', detail, hint, position }: Partial<QueryError> = error ?? {}
-  const written = runnable(query)
+  const written = runnableText(query)
   // A statement over several lines is indented with the code around it.
   const [start = '', indent = ''] = /^\s*\n([ \t]*)/.exec(written) ?? []
   const unindented = (text: string): string => text.slice(start.length).replaceAll(`\n${indent}`, '\n')
@@ -245,5 +245,5 @@ function countsByShape (data: Data): Record<string, string> {
   const counts = new Map<string, number>()
   for (const { shape, count } of groupsOf(data)) counts.set(shape, (counts.get(shape) ?? 0) + count)
   // The quotes separate the last word from the names of values that always differ, such as `time`.
-  return Object.fromEntries([...counts].map(([shape, count]) => [`query \`${shape}\``, counted(count, 'time')]))
+  return Object.fromEntries([...counts].map(([shape, count]) => [`query \`${shape}\``, formatCount(count, 'time')]))
 }

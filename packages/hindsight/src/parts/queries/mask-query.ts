@@ -1,14 +1,14 @@
-import { cached } from '../../call.js'
+import { cachedFunction } from '../../call.js'
 import { flattenError } from '../../errors/masked-exceptions.js'
-import { read } from '../../errors/thrown-value.js'
+import { readProperty } from '../../errors/thrown-value.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 import type { Query } from '../../queries/query.js'
-import { cut } from '../../view/text.js'
+import { cutText } from '../../view/text.js'
 import { maskCommand, type Shown } from './mask-command.js'
 import { isSmall, mentionsSecret, withoutValues } from './mask-document.js'
 import { MAX_STATEMENT, type QueryError } from './recorded-query.js'
 import { isReading, shapeOf, shapeOfTokens } from './sql.js'
-import { isSql, jsonKeys, placeIn, placeOf, plainName, significant, tokensOf, type Token } from './tokens.js'
+import { isSql, jsonKeys, placeIn, placeOf, plainName, significantTokens, tokensOf, type Token } from './tokens.js'
 
 /** A query as it is shown, and what is the same each time that its statement is sent. */
 export interface ReadQuery extends Shown {
@@ -26,8 +26,8 @@ type Reader = (system: string, statement: string, parameters: unknown) => ReadQu
 
 /** Returns a function that hides all values of a query with a secret name; others are masked by their shapes. */
 export function queryReader (mask: Mask): Reader {
-  const statements = cached((system: string) =>
-    cached((statement: string) => readStatement(mask, system, statement), isKept))
+  const statements = cachedFunction((system: string) =>
+    cachedFunction((statement: string) => readStatement(mask, system, statement), isKept))
   return (system, statement, parameters) => {
     if (isSql(system)) return maskSql(mask, system, statements(system)(statement), parameters)
     const isSecret = mentionsSecret(mask, [statement, parameters])
@@ -98,7 +98,7 @@ function maskTexts (mask: Mask, tokens: readonly Token[]) {
 }
 
 function hideValues (mask: Mask, system: string, tokens: readonly Token[]) {
-  const words = significant(tokens)
+  const words = significantTokens(tokens)
   const keys = jsonKeys(words)
   // ORMs write secret names in quotes. Where one has none, quotes are those of texts.
   const isBare = words.some((token) =>
@@ -158,23 +158,23 @@ const ERROR_FIELDS = [
 export function errorOf (
   given: unknown, mask: Mask, { system, statement }: Query, texts?: readonly string[]
 ): QueryError {
-  const parent = read(given, 'parent')
+  const parent = readProperty(given, 'parent')
   // Of Sequelize: that of the database.
   const error = parent instanceof Error ? parent : given
-  const shown = (text: string): string => mask.text(cut(text, 1_000))
-  const sent = read(error, 'sql')
+  const shown = (text: string): string => mask.text(cutText(text, 1_000))
+  const sent = readProperty(error, 'sql')
   // Sequelize has replaced names: the position is that in another text.
   const isOther = typeof sent === 'string' && sent !== statement
   const fields = ERROR_FIELDS.filter((name) => name !== 'position' || !isOther).flatMap((name) => {
-    const value = read(error, name)
+    const value = readProperty(error, name)
     return typeof value === 'number' ? [[name, value]] : typeof value === 'string' ? [[name, shown(value)]] : []
   })
-  const position = isOther ? 0 : Number(read(error, 'position'))
+  const position = isOther ? 0 : Number(readProperty(error, 'position'))
   // Of Prisma: after an excerpt of the code.
   const message = flattenError(error)[0]?.message.replace(/^\s*Invalid `[^]*\n/, '') ?? ''
   return {
-    message: mask.text(cut(message, 2_000)),
+    message: mask.text(cutText(message, 2_000)),
     ...Object.fromEntries(fields),
-    ...position > 0 && { position: shownPosition(system, cut(statement, MAX_STATEMENT), texts, position) }
+    ...position > 0 && { position: shownPosition(system, cutText(statement, MAX_STATEMENT), texts, position) }
   }
 }

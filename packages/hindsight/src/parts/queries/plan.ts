@@ -2,12 +2,12 @@ import { cachedByObject } from '../../call.js'
 import { messageOf } from '../../errors/thrown-value.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Run } from '../../queries/run.js'
-import { note, postForm, section } from '../../view/components.js'
-import { cut, html, type HtmlValue } from '../../view/text.js'
+import { noteText, postForm, titledSection } from '../../view/components.js'
+import { cutText, html, type HtmlValue } from '../../view/text.js'
 import type { PanelView } from '../part.js'
 import type { RecordedQuery } from './recorded-query.js'
-import { highlighted, runnable } from './statement-text.js'
-import { significant, tokensOf, type Token } from './tokens.js'
+import { highlightedText, runnableText } from './statement-text.js'
+import { significantTokens, tokensOf, type Token } from './tokens.js'
 import { SHORTENED } from './trace.js'
 
 type Explained = Pick<RecordedQuery, 'system' | 'statement' | 'parameters'>
@@ -40,7 +40,7 @@ function explainMysql (statement: string): string {
     statement.replace(/\bselect\b/i, (word) => `${word} /*+ max_execution_time(${TIMEOUT}) */`)
 }
 
-export async function explain (query: Explained, run: Run | undefined): Promise<Plan> {
+export async function explainStatement (query: Explained, run: Run | undefined): Promise<Plan> {
   const reason = planProblem(query)
   if (reason !== null) return refused(reason)
   if (run === undefined) {
@@ -54,7 +54,7 @@ export async function explain (query: Explained, run: Run | undefined): Promise<
   try {
     const rows = await Promise.race([run(statements), limit])
     const { lines, scans } = readPlan(rows)
-    return { plan: cut(lines.join('\n'), MAX_PLAN), sentence: scanSentence(scans) }
+    return { plan: cutText(lines.join('\n'), MAX_PLAN), sentence: scanSentence(scans) }
   } catch (error) {
     return refused(`the database refused: ${messageOf(error)}`)
   }
@@ -116,11 +116,11 @@ export function planProblem (query: Explained): string | null {
   if (SHORTENED.test(statement + values)) {
     return 'the profile does not have the whole statement with its parameters'
   }
-  const text = runnable(query)
+  const text = runnableText(query)
   if (READABLE[system]?.test(text) !== true) {
     return 'it has a text, a comment or a character that databases read in different ways'
   }
-  const words = significant(tokensOf(text, system))
+  const words = significantTokens(tokensOf(text, system))
   if (words.at(-1)?.text === ';') words.pop()
   return writingProblem(words)
 }
@@ -202,7 +202,8 @@ function unknownFunction (words: readonly Token[]): string | null {
 
 /** The statement with its parameters as literals: clients differ in placeholders. */
 function withoutComments (query: Explained): string {
-  const text = tokensOf(runnable(query), query.system).map(({ kind, text }) => kind === 'comment' ? ' ' : text).join('')
+  const tokens = tokensOf(runnableText(query), query.system)
+  const text = tokens.map(({ kind, text }) => kind === 'comment' ? ' ' : text).join('')
   return text.replace(/(?<![\s;])[\s;]+$/, '').trim()
 }
 
@@ -222,8 +223,8 @@ export function planButton ({ system, statement }: Explained, i: number, { formT
 export function planMarkup ({ system, statement }: Explained, { plan, sentence }: Plan): HtmlValue {
   const lines = plan !== null && html`<pre class="data">${plan}</pre>`
   return [
-    section('Statement', html`<pre class="data sql">${highlighted({ system, statement })}</pre>`, '', 2),
-    section('Plan', [lines, note(sentence)], '', 2)
+    titledSection('Statement', html`<pre class="data sql">${highlightedText({ system, statement })}</pre>`, '', 2),
+    titledSection('Plan', [lines, noteText(sentence)], '', 2)
   ]
 }
 

@@ -1,4 +1,4 @@
-import { cached } from '../../call.js'
+import { cachedFunction } from '../../call.js'
 import type { Query } from '../../queries/query.js'
 import type { SpanOwner } from '../../recording/recording.js'
 import { addressOf } from '../read.js'
@@ -15,7 +15,7 @@ const MAX_SKEW = 2
 export function queryOfSpan (queries: readonly Query[]): SpanOwner {
   const left = new Set(queries)
   // To read the shape of a statement takes 10 µs.
-  const shapes = cached((system: string) => cached((statement: string) => shapeOf(system, statement)))
+  const shapes = cachedFunction((system: string) => cachedFunction((statement: string) => shapeOf(system, statement)))
   // The second names are those before version 1.26 of the semantic conventions.
   const isSame = ({ system, statement }: Query, attributes: Readonly<Record<string, unknown>>): boolean => {
     // The spans of Prisma have no statement.

@@ -1,5 +1,5 @@
 import { isPlain } from './mask-document.js'
-import { isSql, isValue, jsonKeys, KEYWORDS, significant, tokensOf, type Token } from './tokens.js'
+import { isSql, isValue, jsonKeys, KEYWORDS, significantTokens, tokensOf, type Token } from './tokens.js'
 
 const MAX_SHAPE = 1_000
 /** Items of lists, and depth of documents, that are part of a shape. */
@@ -25,7 +25,7 @@ const SIGN = new RegExp(`[-+](?<=(?:^|[^\\w)\\]?"'\`\\s]|\\b(?:${[...KEYWORDS].j
 
 export function shapeOfTokens (tokens: readonly Token[]): string {
   // The key of `data ->> 'key'` is a part of the statement.
-  const keys = jsonKeys(significant(tokens))
+  const keys = jsonKeys(significantTokens(tokens))
   const text = tokens.map((token) => {
     if (token.kind === 'space' || token.kind === 'comment') return ' '
     return isValue(token) && !keys.has(token) ? '?' : token.text

@@ -28,7 +28,7 @@ function shownTokens ({ system, statement, parameters }: Written): Shown[] {
 }
 
 /** The statement with its parameters as literals, to be run again; a command and its arguments of another system. */
-export function runnable (query: Written): string {
+export function runnableText (query: Written): string {
   const { system, statement, parameters } = query
   if (isSql(system)) return shownTokens(query).map(({ text }) => text).join('')
   if (system === 'redis' && Array.isArray(parameters)) return [statement, ...parameters.map(argument)].join(' ')
@@ -51,8 +51,8 @@ function offsetOf ({ system, statement }: Written, position: unknown): number | 
 }
 
 /** The runnable statement as markup: kinds of tokens in colors, and a mark at the `position` of an error. */
-export function highlighted (query: Written, position?: unknown): HtmlValue {
-  if (!isSql(query.system)) return runnable(query)
+export function highlightedText (query: Written, position?: unknown): HtmlValue {
+  if (!isSql(query.system)) return runnableText(query)
   const at = offsetOf(query, position)
   let offset = 0
   const markup = shownTokens(query).map((token): HtmlValue => {

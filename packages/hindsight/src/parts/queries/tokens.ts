@@ -142,7 +142,7 @@ export function placeOf (statement: string, position: number): number {
   return [...statement].slice(0, position - 1).join('').length
 }
 
-export function significant (tokens: readonly Token[]): Token[] {
+export function significantTokens (tokens: readonly Token[]): Token[] {
   return tokens.filter(({ kind }) => kind !== 'space' && kind !== 'comment')
 }
 

@@ -1,7 +1,7 @@
 import { types } from 'node:util'
-import { attempt } from '../../call.js'
+import { attemptCall } from '../../call.js'
 import { shortFile } from '../../errors/stack-frame.js'
-import { cut, grouped } from '../../view/text.js'
+import { cutText, formatInteger } from '../../view/text.js'
 import { lineOf } from '../read.js'
 import { isPlain } from './mask-document.js'
 import type { RecordedQuery } from './recorded-query.js'
@@ -34,7 +34,7 @@ export function copyOfParameters (parameters: unknown): unknown {
 }
 
 function copy (value: unknown, depth: number, budget: { left: number }): unknown {
-  if (typeof value === 'string') return cut(value, MAX_TEXT)
+  if (typeof value === 'string') return cutText(value, MAX_TEXT)
   if (typeof value !== 'object' || value === null) return value
   if (ArrayBuffer.isView(value)) {
     const { buffer, byteOffset, byteLength } = value
@@ -55,11 +55,11 @@ function copy (value: unknown, depth: number, budget: { left: number }): unknown
   const more = length - count
   if (isList) {
     const items = (value.slice(0, count) as unknown[]).map((item) => copy(item, depth + 1, budget))
-    return more > 0 ? [...items, `… (${grouped(more)} more items)`] : items
+    return more > 0 ? [...items, `… (${formatInteger(more)} more items)`] : items
   }
   const kept = names.slice(0, count)
     .map((name) => [name, copy((value as Record<string, unknown>)[name], depth + 1, budget)] as const)
-  return Object.fromEntries(more > 0 ? [...kept, ['…', `${grouped(more)} more fields`]] : kept)
+  return Object.fromEntries(more > 0 ? [...kept, ['…', `${formatInteger(more)} more fields`]] : kept)
 }
 
 /** What is left of values that are too long. */
@@ -69,7 +69,7 @@ export const SHORTENED =
 /** A text that two values have in common if they are equal; null: it is not certain, as a part of them is unknown. */
 export function identityOf (value: unknown): string | null {
   // With the function it takes twice as long.
-  const text = attempt(() => JSON.stringify(value) as string | undefined ?? '', () => attempt(() =>
+  const text = attemptCall(() => JSON.stringify(value) as string | undefined ?? '', () => attemptCall(() =>
     JSON.stringify(value, (_, item: unknown) => typeof item === 'bigint' ? `${item}n` : item)))
   return text === undefined || SHORTENED.test(text) ? null : text
 }

@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
-import { attempt } from '../../call.js'
+import { attemptCall } from '../../call.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
 import { isSentByFastify } from '../../errors/declared-place.js'
 import { sourceOfCaller } from '../../errors/stack-frame.js'
@@ -12,8 +12,8 @@ import { isResponse } from '../../http/responses.js'
 import { attributesOf, recordingOf, servicesOf, stateOf } from '../../lifecycle/state.js'
 import type { Recording } from '../../recording/recording.js'
 import type { Mask } from '../../mask/mask.js'
-import { grouped } from '../../view/text.js'
-import { binaryText, snapshot } from '../collect.js'
+import { formatInteger } from '../../view/text.js'
+import { binaryText, snapshotOf } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
 import { definePart } from '../part.js'
 import type { Data } from '../read.js'
@@ -48,7 +48,7 @@ function recordRequest (request: FastifyRequest): void {
   // A cookie without a name may be a secret.
   const cookies = (headers.cookie ?? '').split(';').filter((pair) => pair.includes('='))
     .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
-  const body = snapshot(request.body ?? null, headers['content-type'], partText)
+  const body = snapshotOf(request.body ?? null, headers['content-type'], partText)
   const sentBody = sentBodyOf(body, unvalidated?.body?.value, receivedBody)
   const unparsed = request.body == null ? parserError(state.recording.raised) : null
   state.recording.collect(received, () => {
@@ -82,11 +82,11 @@ function serverUrlOf ({ socket }: FastifyRequest['raw']): string | undefined {
 /** The body as the client sent it; undefined where it is not known, or the handler received the same. */
 function sentBodyOf (body: unknown, copy: unknown, chunks: readonly Buffer[] | null | undefined): unknown {
   const text = chunks?.length ? Buffer.concat(chunks).toString() : undefined
-  if (text === undefined) return copy === undefined || isDeepStrictEqual(copy, body) ? undefined : snapshot(copy)
+  if (text === undefined) return copy === undefined || isDeepStrictEqual(copy, body) ? undefined : snapshotOf(copy)
   // Most clients send what `JSON.stringify` makes.
-  if (text === attempt(() => JSON.stringify(body), () => text)) return undefined
-  const sent = attempt((): unknown => JSON.parse(text))
-  return isDeepStrictEqual(sent, body) ? undefined : snapshot(sent)
+  if (text === attemptCall(() => JSON.stringify(body), () => text)) return undefined
+  const sent = attemptCall((): unknown => JSON.parse(text))
+  return isDeepStrictEqual(sent, body) ? undefined : snapshotOf(sent)
 }
 
 /** The plain values of the user that a plugin of the application has put on the request. No getter is called. */
@@ -96,7 +96,7 @@ function userRecord (request: FastifyRequest): unknown {
   if (typeof user !== 'object' || user === null) return isScalar(user) ? user : undefined
   const fields = Object.entries(Object.getOwnPropertyDescriptors(user)).slice(0, MAX_USER_FIELDS)
     .filter(([, { value }]) => Array.isArray(value) ? value.every(isScalar) : isScalar(value))
-  return snapshot(Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown])))
+  return snapshotOf(Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown])))
 }
 
 function isScalar (value: unknown): boolean {
@@ -231,9 +231,10 @@ export function hasText (headers: Readonly<Record<string, unknown>>): boolean {
 
 /** A body of `length` bytes as the profile stores it. JSON becomes data, whose fields are masked by their names. */
 export function shownText (text: string, length: number, mask: Mask): unknown {
-  const json = length <= MAX_BODY && /^\s*[[{]/.test(text) ? attempt((): unknown => JSON.parse(text), () => null) : null
+  const isJson = length <= MAX_BODY && /^\s*[[{]/.test(text)
+  const json = isJson ? attemptCall((): unknown => JSON.parse(text), () => null) : null
   if (json !== null) return mask.value(json)
   // Masked before it is truncated: a part of a secret may not be recognized.
   const body = mask.text(text).slice(0, MAX_BODY)
-  return length > MAX_BODY ? `${body}… (${grouped(length - Buffer.byteLength(body))} more bytes)` : body
+  return length > MAX_BODY ? `${body}… (${formatInteger(length - Buffer.byteLength(body))} more bytes)` : body
 }

@@ -2,8 +2,10 @@ import { shortFile } from '../../errors/stack-frame.js'
 import { isClientHeader, prefersHtml } from '../../http/requests.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import type { Profile } from '../../store/profile.js'
-import { bytes, failed, fold, json, note, pairs, pairsSection, section, statusClass } from '../../view/components.js'
-import { cut, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import {
+  formatSize, failureNote, foldedContent, jsonBlock, noteText, pairsTable, pairsSection, titledSection, statusClass
+} from '../../view/components.js'
+import { cutText, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import { dataOf, failureOf, isObject, lineOf, splitUrl, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part } from '../part.js'
 import { flattenPaths, type Values } from '../section.js'
@@ -140,8 +142,8 @@ function requestPart (data: Data, profile: Profile): HtmlValue {
   return [
     pairsSection('Request', line),
     filled('Query parameters', query),
-    section('Request body', bodyOf(request)),
-    sentBody !== undefined && section('Request body as the client sent it', bodyOf({ body: sentBody })),
+    titledSection('Request body', bodyOf(request)),
+    sentBody !== undefined && titledSection('Request body as the client sent it', bodyOf({ body: sentBody })),
     filled('Cookies', cookies),
     pairsSection('Request headers', headers, 'No headers were recorded.'),
     filled('Attributes', attributes),
@@ -156,37 +158,37 @@ function filled (title: string, data: unknown): HtmlValue {
 
 function responsePart (profile: Profile): HtmlValue {
   const failure = failureOf(profile, 'response')
-  if (failure !== undefined) return section('Response', failed('collector', failure))
+  if (failure !== undefined) return titledSection('Response', failureNote('collector', failure))
   const { status = profile.status, headers, contentType, size, sentBy, ...response } = dataOf(profile, 'response')
   const line = {
     Status: `${String(status)} ${STATUS_CODES[Number(status)] ?? ''}`.trim(),
     ...(contentType !== undefined && { 'Content type': contentType }),
-    ...(size !== undefined && { Size: size === null ? 'unknown' : bytes(size) }),
+    ...(size !== undefined && { Size: size === null ? 'unknown' : formatSize(size) }),
     ...(typeof sentBy === 'string' && { 'Sent by': shortFile(lineOf(sentBy)) })
   }
   return [
     pairsSection('Response', line),
-    section('Response body', bodyOf(response)),
+    titledSection('Response body', bodyOf(response)),
     pairsSection('Response headers', headers, 'No headers were recorded.')
   ]
 }
 
 function bodyOf ({ body, bodyNote }: Data): SafeHtml {
   if (body === undefined || body === null) {
-    return note(typeof bodyNote === 'string' ? `The body was ${bodyNote}.` : 'No body was recorded.')
+    return noteText(typeof bodyNote === 'string' ? `The body was ${bodyNote}.` : 'No body was recorded.')
   }
   const isFlat = isObject(body) && Object.values(body).every((value) => typeof value !== 'object' || value === null)
-  if (isFlat) return pairs('Body', body, 'An empty object.')
-  const markup = json(body)
+  if (isFlat) return pairsTable('Body', body, 'An empty object.')
+  const markup = jsonBlock(body)
   const { length } = String(markup)
-  return length <= MAX_OPEN ? markup : fold(`Body, ${bytes(length)} of text`, markup)
+  return length <= MAX_OPEN ? markup : foldedContent(`Body, ${formatSize(length)} of text`, markup)
 }
 
 function bodyExcerpt ({ body: received, sentBody: body = received, bodyNote }: Data): HtmlValue {
-  if (typeof bodyNote === 'string') return note(`The body was ${bodyNote}.`)
+  if (typeof bodyNote === 'string') return noteText(`The body was ${bodyNote}.`)
   if (body === undefined || body === null || body === '' || body === DIAGNOSTIC_PAGE) return null
   const text = typeof body === 'string' ? body : visibleJson(body, 1).replace(/\n */g, ' ')
-  return html`<pre class="data">${cut(text, MAX_EXCERPT)}</pre>`
+  return html`<pre class="data">${cutText(text, MAX_EXCERPT)}</pre>`
 }
 
 /** The first line of a message, the body that the client sent, and the headers. */
@@ -194,8 +196,8 @@ function messageOf (line: string, { headers, body: received, sentBody: body = re
   const fields = Object.entries(isObject(headers) ? headers : {}).map(([name, value]) => `${name}: ${String(value)}`)
   let text = typeof body === 'string' ? body : JSON.stringify(body)
   if (body === null || body === undefined) text = typeof bodyNote === 'string' ? `The body was ${bodyNote}.` : ''
-  const lines = [line, ...text === '' ? [] : ['', cut(text, MAX_BODY), ''], ...fields]
-  return lines.map((one) => one.split('\n').map((part) => visibleLine(cut(part, MAX_LINE))).join('\n')).join('\n')
+  const lines = [line, ...text === '' ? [] : ['', cutText(text, MAX_BODY), ''], ...fields]
+  return lines.map((one) => one.split('\n').map((part) => visibleLine(cutText(part, MAX_LINE))).join('\n')).join('\n')
 }
 
 // Fields are compared only with fields: otherwise each of them would be a difference.

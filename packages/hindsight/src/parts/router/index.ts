@@ -5,8 +5,10 @@ import { servicesOf, stateOf } from '../../lifecycle/state.js'
 import { routeMatchOf } from '../../routing/route-table.js'
 import { triedRoutes } from '../../routing/no-match.js'
 import type { Profile, ProfiledRoute } from '../../store/profile.js'
-import { note, pairs, pairsSection, place, placeLink, rows, rowsSection, section } from '../../view/components.js'
-import { counted, cut, html, visibleLine, type HtmlValue } from '../../view/text.js'
+import {
+  noteText, pairsTable, pairsSection, placeElement, placeLink, rowsTable, rowsSection, titledSection
+} from '../../view/components.js'
+import { formatCount, cutText, html, visibleLine, type HtmlValue } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import { listOf, type Data } from '../read.js'
 import { flattenPaths } from '../section.js'
@@ -30,12 +32,12 @@ export const router: Part<Data> = {
   overview (data, { route }, { editor }) {
     const near = route === null ? nearest(data) : []
     return [
-      { order: 50, title: 'Handler', value: route?.handler !== undefined && place(route.handler, editor) },
+      { order: 50, title: 'Handler', value: route?.handler !== undefined && placeElement(route.handler, editor) },
       {
         order: 8,
         title: 'Similar routes',
         column: 'main',
-        value: near.length > 0 && rows('Similar routes', { name: 'Route', why: 'Mismatch' }, near)
+        value: near.length > 0 && rowsTable('Similar routes', { name: 'Route', why: 'Mismatch' }, near)
       }
     ]
   },
@@ -61,7 +63,7 @@ export const router: Part<Data> = {
     const routes = nearest(data).map(({ methods, pattern, why, source }) => ({
       methods: [methods].flat().map(String),
       pattern: String(pattern),
-      why: cut(String(why), MAX_TEXT),
+      why: cutText(String(why), MAX_TEXT),
       ...typeof source === 'string' && { source }
     }))
     return routes.length === 0 ? [] : [{ ...similarRoutes(routes), order: 10 }]
@@ -86,11 +88,11 @@ export const router: Part<Data> = {
 }
 
 function matchedRoute ({ route }: Profile, { editor }: PanelView): HtmlValue {
-  if (!route) return section('Matched route', note('No route matched.'))
+  if (!route) return titledSection('Matched route', noteText('No route matched.'))
   const { params, handler, ...facts } = route
-  const source = typeof handler === 'string' && html`<p>Handler: ${place(handler, editor)}</p>`
+  const source = typeof handler === 'string' && html`<p>Handler: ${placeElement(handler, editor)}</p>`
   return [
-    section('Matched route', [pairs('Matched route', facts), source]),
+    titledSection('Matched route', [pairsTable('Matched route', facts), source]),
     pairsSection('Path parameters', params, 'The route has no parameters.')
   ]
 }
@@ -102,7 +104,7 @@ function nearest ({ tried }: Data): Data[] {
 function nearRoutes ({ tried, more }: Data): HtmlValue {
   return tried !== undefined && [
     rowsSection('Similar routes', ROUTE_COLUMNS, listOf(tried), 'The application has no routes.'),
-    typeof more === 'number' && note(`${counted(more, 'more route is', 'more routes are')} less similar.`)
+    typeof more === 'number' && noteText(`${formatCount(more, 'more route is', 'more routes are')} less similar.`)
   ]
 }
 

@@ -1,5 +1,5 @@
-import { entryRow, entryTable, fold, json, note, pairs } from '../../view/components.js'
-import { counted, type SafeHtml } from '../../view/text.js'
+import { entryRow, entryTable, foldedContent, jsonBlock, noteText, pairsTable } from '../../view/components.js'
+import { formatCount, type SafeHtml } from '../../view/text.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { addressOf, listOf, numberOf, type Data } from '../read.js'
 import { recordedSpans } from './span-processor.js'
@@ -14,9 +14,10 @@ export const spans: Part<Data> = {
       const all = listOf(spans)
       const rows = all.flatMap((span, i) => isShownHere(span) ? [spanRow(span, i)] : [])
       const others = all.length - rows.length
-      const omission = `${counted(others, 'span of an operation is', 'spans of operations are')} shown in other panels.`
+      const omitted = formatCount(others, 'span of an operation is', 'spans of operations are')
+      const omission = `${omitted} shown in other panels.`
       return [
-        others > 0 && note(omission),
+        others > 0 && noteText(omission),
         (others === 0 || rows.length > 0) && entryTable('Recorded spans', 'Kind', rows, Number(count) - others)
       ]
     }
@@ -48,9 +49,9 @@ function entryOf ({ name, kind, start, duration, error, spanId, parentId, hook }
 
 function spanRow (span: Data, i: number): SafeHtml {
   const { name, kind, scope, error, attributes, traceId, spanId, parentId } = span
-  const details = fold('Attributes', [
-    pairs('Attributes', attributes, 'It has none.'),
-    json({ tracer: scope, trace: traceId, span: spanId, parent: parentId })
+  const details = foldedContent('Attributes', [
+    pairsTable('Attributes', attributes, 'It has none.'),
+    jsonBlock({ tracer: scope, trace: traceId, span: spanId, parent: parentId })
   ])
   return entryRow(`span-${i + 1}`, String(name), span, String(kind), details, error !== undefined)
 }

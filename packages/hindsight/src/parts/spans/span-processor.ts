@@ -3,7 +3,7 @@ import type { HookRun } from '../../lifecycle/event-recorder.js'
 import { recordingOf, requestContext, servicesOf } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import type { SpanOwner } from '../../recording/recording.js'
-import { cut } from '../../view/text.js'
+import { cutText } from '../../view/text.js'
 import { plainCopy } from '../collect.js'
 import { definePart } from '../part.js'
 import type { Data } from '../read.js'
@@ -124,7 +124,7 @@ function recorded (span: SpanLike, start: number, mask: Mask, isEnded: boolean):
       start: roundTime(start),
       duration: isEnded && duration !== undefined ? roundTime(milliseconds(duration)) : null,
       ...(status?.code === ERROR && { error: mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
-      attributes: mask.value(plainCopy(first, (text) => cut(text, MAX_TEXT)))
+      attributes: mask.value(plainCopy(first, (text) => cutText(text, MAX_TEXT)))
     }
   } catch {
     return null

@@ -1,8 +1,8 @@
 import { isFailure, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { milliseconds, note, pending, place, placeLink } from '../../view/components.js'
+import { formatTime, noteText, pendingTime, placeElement, placeLink } from '../../view/components.js'
 import {
-  counted, cut, grouped, html, oneLine, rounded, visibleLine, type HtmlValue, type SafeHtml
+  formatCount, cutText, formatInteger, html, oneLine, formatNumber, visibleLine, type HtmlValue, type SafeHtml
 } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
@@ -65,7 +65,7 @@ export const timeline: Part = {
  */
 function renderTimeline (profile: Profile, view: PanelView, limit?: number): SafeHtml {
   const spans = timelineOf(view.parts, profile)
-  if (spans.length === 0) return note('Nothing was recorded.')
+  if (spans.length === 0) return noteText('Nothing was recorded.')
   const chosen = limit === undefined ? [view.query.kind ?? []].flat().map(String) : []
   const axis = axisOf(profile, spans)
   const rows = rowsOfKinds(timelineRows(spans, axis.end), chosen)
@@ -94,7 +94,7 @@ function renderTimeline (profile: Profile, view: PanelView, limit?: number): Saf
     return html`${legend(spans, chosen, axis)}${waterfall}${pages(all.length, first, chosen)}`
   }
   const left = all.length - shown.size
-  const rest = html`<p class="note"><a href="${addressOf('timeline')}">${counted(left, 'more row')}</a></p>`
+  const rest = html`<p class="note"><a href="${addressOf('timeline')}">${formatCount(left, 'more row')}</a></p>`
   return html`${waterfall}${left > 0 && rest}`
 }
 
@@ -151,11 +151,11 @@ function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): SafeHtml
   const { source, failed } = entry
   const code = source == null || entries.some((one) => one.source !== source) ? '' : lineOf(source)
   const time = entries.some(({ duration }) => duration === null) ? null : timeOf(entries)
-  const shown = time === 0 ? html`at ${milliseconds(entry.start)}` : pending(time)
+  const shown = time === 0 ? html`at ${formatTime(entry.start)}` : pendingTime(time)
   const isMany = entries.length > 1
   const text = oneLine(name ?? ((isMany && entry.group) || entry.name))
   return html`<details><summary class="row${failed && ' failed'}"><span class="name"><span>\
-${isMany && name === undefined && html`<b>${entries.length} ×</b> `}${cut(text, MAX_NAME)}</span>\
+${isMany && name === undefined && html`<b>${entries.length} ×</b> `}${cutText(text, MAX_NAME)}</span>\
 ${placeBeside(text, code)}</span><svg>${bars(entries, axis)}</svg><span class="number">${shown}</span></summary>\
 <div class="more">${isMany ? members(entries, view) : details(entry, view)}</div></details>`
 }
@@ -168,23 +168,23 @@ function placeBeside (text: string, code: string): HtmlValue {
 
 function details (entry: Span, { editor }: PanelView): SafeHtml {
   const { name, start, detail, source, link } = entry
-  return html`at ${milliseconds(start)} \
-${detail !== name && html`<code>${cut(visibleLine(detail), MAX_DETAIL)}</code> `}\
-${source != null && html`${place(lineOf(source), editor)} `}<a href="${link}">Open</a>`
+  return html`at ${formatTime(start)} \
+${detail !== name && html`<code>${cutText(visibleLine(detail), MAX_DETAIL)}</code> `}\
+${source != null && html`${placeElement(lineOf(source), editor)} `}<a href="${link}">Open</a>`
 }
 
 /** The entries of a row, each with its name where the names differ. */
 function members (entries: readonly Span[], view: PanelView): SafeHtml {
   const [{ name, source }] = entries as [Span]
   const isSame = entries.every((one) => one.name === name)
-  const where = isSame && source != null && html`<div>${place(lineOf(source), view.editor)}</div>`
+  const where = isSame && source != null && html`<div>${placeElement(lineOf(source), view.editor)}</div>`
   const items = entries.slice(0, MAX_MEMBERS).map((entry) => {
-    const text = isSame ? milliseconds(entry.start) : cut(visibleLine(entry.name), MAX_NAME)
+    const text = isSame ? formatTime(entry.start) : cutText(visibleLine(entry.name), MAX_NAME)
     const line = !isSame && entry.source != null && placeBeside(entry.name, lineOf(entry.source))
-    return html`<li><a href="${entry.link}">${text}</a> ${pending(entry.duration)} ${line}</li>`
+    return html`<li><a href="${entry.link}">${text}</a> ${pendingTime(entry.duration)} ${line}</li>`
   })
   const more = entries.length - items.length
-  return html`${where}<ul>${items}</ul>${more > 0 && note(`${counted(more, 'more entry', 'more entries')}.`)}`
+  return html`${where}<ul>${items}</ul>${more > 0 && noteText(`${formatCount(more, 'more entry', 'more entries')}.`)}`
 }
 
 /** The bars of a row; those that would touch each other are one bar. */
@@ -219,7 +219,7 @@ function scale ({ end, total, ready, position }: Axis): SafeHtml {
   const step = magnitude * ([2, 5].find((factor) => end / (factor * magnitude) < 8) ?? 10)
   const [unit, size] = unitOf(end)
   const textOf = (time: number): string =>
-    time === 0 ? '0' : `${rounded(time / size, time / size < 10 ? 1 : 0)} ${unit}`
+    time === 0 ? '0' : `${formatNumber(time / size, time / size < 10 ? 1 : 0)} ${unit}`
   const ticks = Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => {
     return [line(i * step, 'tick'), label(i * step, textOf(i * step), i)]
   })
@@ -242,11 +242,11 @@ function legend (spans: readonly Span[], chosen: readonly string[], { ready }: A
     const isChosen = chosen.includes(name)
     const kinds = isChosen ? chosen.filter((one) => one !== name) : [...chosen, name]
     return link(kinds, isChosen, html`<svg class="bar-${color}" viewBox="0 0 10 10" aria-hidden="true">\
-<rect width="10" height="10"/></svg>${name} <small>${grouped(others.length + 1)}</small>`)
+<rect width="10" height="10"/></svg>${name} <small>${formatInteger(others.length + 1)}</small>`)
   })
   const line = ready !== null &&
     html`<span><svg viewBox="0 0 10 10" aria-hidden="true"><line class="ready" x1="5" x2="5" y2="10"/></svg> \
-response ready ${milliseconds(ready)}</span>`
+response ready ${formatTime(ready)}</span>`
   return html`<nav class="legend" aria-label="Kinds">${link([], chosen.length === 0, 'All')}${links}${line}</nav>`
 }
 
@@ -256,12 +256,12 @@ function address (kinds: readonly string[], page = 1): string {
 }
 
 function pages (count: number, first: number, chosen: readonly string[]): HtmlValue {
-  if (count === 0) return note('There are no entries of these kinds.')
+  if (count === 0) return noteText('There are no entries of these kinds.')
   if (count <= PAGE) return null
   const links = Array.from({ length: Math.ceil(count / PAGE) }, (_, i) => {
     if (i * PAGE === first) return html`<strong>${i + 1}</strong> `
     return html`<a href="${address(chosen, i + 1)}">${i + 1}</a> `
   })
-  return html`<nav class="pages" aria-label="Pages">Rows ${grouped(first + 1)} to \
-${grouped(Math.min(count, first + PAGE))} of ${grouped(count)}. Page ${links}</nav>`
+  return html`<nav class="pages" aria-label="Pages">Rows ${formatInteger(first + 1)} to \
+${formatInteger(Math.min(count, first + PAGE))} of ${formatInteger(count)}. Page ${links}</nav>`
 }

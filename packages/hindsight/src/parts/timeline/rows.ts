@@ -1,4 +1,4 @@
-import { counted } from '../../view/text.js'
+import { formatCount } from '../../view/text.js'
 import type { Span } from '../read.js'
 
 /** A row of the timeline: one entry, or several that are equal. */
@@ -67,8 +67,8 @@ function merged (nodes: readonly Node[], small: number): Row[] {
   return [...rows.values()].map(({ row, nodes }) => {
     const [{ step, stage }] = row.entries as [Span]
     const count = row.entries.length
-    if (step === 'listener') row.name = `${String(stage)}, ${counted(count, 'listener')}`
-    else if (step === 'hook' && count > 1) row.name = `${counted(count, 'hook')} under 1 %`
+    if (step === 'listener') row.name = `${String(stage)}, ${formatCount(count, 'listener')}`
+    else if (step === 'hook' && count > 1) row.name = `${formatCount(count, 'hook')} under 1 %`
     row.children = merged(nodes.flatMap(({ children }) => children), small)
     return row
   })

@@ -1,15 +1,15 @@
 import { roundTime } from '../../clock.js'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../../call.js'
+import { attemptCall } from '../../call.js'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { shortFile } from '../../errors/stack-frame.js'
-import { read } from '../../errors/thrown-value.js'
+import { readProperty } from '../../errors/thrown-value.js'
 import { isRetrieval } from '../../http/requests.js'
 import { isLifecycleStage } from '../../lifecycle/events.js'
 import { recordingOf, servicesOf } from '../../lifecycle/state.js'
 import type { Profile } from '../../store/profile.js'
-import { milliseconds } from '../../view/components.js'
-import { cut } from '../../view/text.js'
+import { formatTime } from '../../view/components.js'
+import { cutText } from '../../view/text.js'
 import { unfinishedProfile } from '../collect.js'
 import { definePart } from '../part.js'
 import { lineOf, timelineOf } from '../read.js'
@@ -52,7 +52,7 @@ export const MIN_AGE = 1_000
 export const waited = definePart<Waiting>({
   name: 'waiting',
   fail (request, reply, error) {
-    if (read(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') keepWaiting(request, reply)
+    if (readProperty(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') keepWaiting(request, reply)
     return undefined
   },
   end (request, reply, ending) {
@@ -74,7 +74,7 @@ function keepWaiting (request: FastifyRequest, reply: FastifyReply): void {
 /** What a request waits for that has not ended, as far as that is certain. */
 function waitingOf (request: FastifyRequest, reply: FastifyReply): Waiting {
   // Getters of the application may throw.
-  return attempt(() => readWaiting(request, reply), () => ({ in: null, for: [], traced: false }))
+  return attemptCall(() => readWaiting(request, reply), () => ({ in: null, for: [], traced: false }))
 }
 
 function readWaiting (request: FastifyRequest, reply: FastifyReply): Waiting {
@@ -100,7 +100,7 @@ function pendingEntries (request: FastifyRequest, reply: FastifyReply): PendingW
   const profile = { ...unfinishedProfile(request, reply, parts), url: '', events: [] } as unknown as Profile
   return timelineOf(parts, profile).filter(({ duration }) => duration === null)
     .map(({ legend: kind, name, source, start }) =>
-      ({ kind, name: cut(name, MAX_NAME), source: source == null ? null : lineOf(source), start }))
+      ({ kind, name: cutText(name, MAX_NAME), source: source == null ? null : lineOf(source), start }))
 }
 
 function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode | null {
@@ -187,7 +187,7 @@ export function waitingSentences ({ in: code, for: pending }: Waiting, until: nu
   const sentence = (what: string, { source, start }: CurrentCode): string => [
     what,
     ...source === null ? [] : [shortFile(source)],
-    ...start === null ? [] : [`since ${milliseconds(Math.max(0, until - start))}`]
+    ...start === null ? [] : [`since ${formatTime(Math.max(0, until - start))}`]
   ].join(', ') + '.'
   return [
     ...code === null ? [] : [sentence(`In ${code.name}`, code)],

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual, types } from 'node:util'
-import { read } from '../../errors/thrown-value.js'
-import { snapshot } from '../collect.js'
+import { readProperty } from '../../errors/thrown-value.js'
+import { snapshotOf } from '../collect.js'
 
 /** A value that is not the same before and after. */
 export interface ValueChange {
@@ -151,7 +151,7 @@ export function changesOf (before: unknown, after: unknown, isMade = false): Val
 
 function sideOf (value: unknown, isMade = false): Side {
   const type = typeOf(value)
-  return { type, ...(JSON_TYPES.has(type) && !(isMade && isObject(value)) && { copy: snapshot(value) }) }
+  return { type, ...(JSON_TYPES.has(type) && !(isMade && isObject(value)) && { copy: snapshotOf(value) }) }
 }
 
 function typeOf (value: unknown): string {
@@ -160,5 +160,6 @@ function typeOf (value: unknown): string {
   if (typeof value === 'bigint') return 'BigInt'
   if (!isObject(value)) return value === null ? 'null' : typeof value
   if (types.isProxy(value) || isPlain(value)) return Array.isArray(value) ? 'array' : 'object'
-  return String(read(read(Object.getPrototypeOf(value), 'constructor'), 'name') || 'object').slice(0, 60)
+  const constructor = readProperty(Object.getPrototypeOf(value), 'constructor')
+  return String(readProperty(constructor, 'name') || 'object').slice(0, 60)
 }

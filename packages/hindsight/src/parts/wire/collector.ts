@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../../call.js'
+import { attemptCall } from '../../call.js'
 import { performance } from '../../clock.js'
 import { maskOf } from '../../errors/masked-exceptions.js'
-import { read } from '../../errors/thrown-value.js'
+import { readProperty } from '../../errors/thrown-value.js'
 import { LastHook, internalHook } from '../../lifecycle/hooks.js'
 import { recordingOf, servicesOf } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Recording, UnvalidatedInput } from '../../recording/recording.js'
-import { cut, safeJson, visibleLine } from '../../view/text.js'
+import { cutText, safeJson, visibleLine } from '../../view/text.js'
 import { definePart } from '../part.js'
 import { isObject, type Data } from '../read.js'
 import { changesOf, copyOf, isOther, pathTo, type ValueChange, type Side } from './changes.js'
@@ -55,13 +55,13 @@ export function compareMessages (app: FastifyInstance): Record<'preValidation' |
   const failed = (error: unknown): void => app.hindsight.warn('A message was not compared', error)
   const requestHook = (compare: (request: FastifyRequest) => void, isLast: IsLast) =>
     function hindsightReceived (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
-      if (isLast(request)) attempt(() => compare(request), failed)
+      if (isLast(request)) attemptCall(() => compare(request), failed)
       done(recordingOf(request).events?.calledBackWith)
     }
   const payloadHook = (compare: typeof compareSerialized, isLast: IsLast) => function hindsightSent (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
   ): void {
-    if (isLast(request)) attempt(() => compare(request, reply, payload), failed)
+    if (isLast(request)) attemptCall(() => compare(request, reply, payload), failed)
     done(null, payload)
   }
   const last = {
@@ -114,7 +114,7 @@ function compareSerialized (request: FastifyRequest, reply: FastifyReply, text: 
   if (typeof text !== 'string' || text.length > MAX_TEXT) return
   const declared = responseSchema(request, reply)
   if (declared.schema === undefined && pathTo(returned.value, isOther) === null) return
-  const sent = attempt((): unknown => JSON.parse(text))
+  const sent = attemptCall((): unknown => JSON.parse(text))
   if (sent !== undefined) recordChanges(request, 'response', declared, changesOf(returned.value, sent, true))
 }
 
@@ -165,12 +165,12 @@ function contentSchema (schema: unknown, name: string, header: unknown): Declare
   if (!isObject(content)) return { schema, name }
   const type = String(header).split(';', 1).join().trim().toLowerCase()
   const key = Object.hasOwn(content, type) ? type : '*/*'
-  return { schema: read(content[key], 'schema'), name: `${name}/content/${key}/schema` }
+  return { schema: readProperty(content[key], 'schema'), name: `${name}/content/${key}/schema` }
 }
 
 export function fieldText (part: string, path: ValueChange['path'], count: number, mask: Mask): string {
   const names = path.map((name) => typeof name === 'string' ? `.${name}` : count > 1 ? '[]' : `[${name}]`)
-  return visibleLine(cut(mask.text(part + names.join('')), MAX_FIELD))
+  return visibleLine(cutText(mask.text(part + names.join('')), MAX_FIELD))
 }
 
 function shownChange (part: string, change: ValueChange, { rule, schema }: Rule, mask: Mask): WireChange {
@@ -182,7 +182,7 @@ function shownChange (part: string, change: ValueChange, { rule, schema }: Rule,
   }[change.kind]()
   const times = change.count > 1 ? `, ${change.count} times` : ''
   const text = `${fieldText(part, change.path, change.count, mask)}${what} (${rule})${times}`
-  return { part, text, ...(schema !== undefined && { schema: cut(schema, MAX_FIELD) }) }
+  return { part, text, ...(schema !== undefined && { schema: cutText(schema, MAX_FIELD) }) }
 }
 
 // Masked by the names of the fields around it, and by those beside it.
@@ -194,6 +194,6 @@ function shownSide ({ type, copy }: Side, { path, near }: ValueChange, mask: Mas
   const siblings = Array.isArray(near) ? beside.map(([, value]) => value) : Object.fromEntries(beside)
   const nested = path.reduceRight<unknown>((inner, name, i) =>
     Object.assign(i === path.length - 1 ? siblings : {}, { [name]: inner }), copy)
-  const shown = path.reduce((value, name) => read(value, String(name)), mask.value(nested))
-  return visibleLine(cut(safeJson(shown), MAX_VALUE))
+  const shown = path.reduce((value, name) => readProperty(value, String(name)), mask.value(nested))
+  return visibleLine(cutText(safeJson(shown), MAX_VALUE))
 }

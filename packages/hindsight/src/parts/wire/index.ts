@@ -1,5 +1,5 @@
-import { counted, html, type SafeHtml } from '../../view/text.js'
-import { note, section, table } from '../../view/components.js'
+import { formatCount, html, type SafeHtml } from '../../view/text.js'
+import { noteText, titledSection, markupTable } from '../../view/components.js'
 import type { Part } from '../part.js'
 import { addressOf, listOf, type Data } from '../read.js'
 import { wireRecord } from './collector.js'
@@ -14,7 +14,7 @@ export const wire: Part<Data> = {
     group: 'request',
     count: (data) => changesOf(data).length,
     render (data) {
-      if (changesOf(data).length === 0) return note('No value was changed.')
+      if (changesOf(data).length === 0) return noteText('No value was changed.')
       return [
         tableOf('The handler did not receive what the client sent', changesOf(data, false)),
         tableOf('The client did not receive what the handler returned', changesOf(data, true))
@@ -23,7 +23,7 @@ export const wire: Part<Data> = {
   },
   overview (data) {
     const [first, ...others] = changesOf(data)
-    const more = others.length === 0 ? '' : ` and ${counted(others.length, 'more', 'more')}`
+    const more = others.length === 0 ? '' : ` and ${formatCount(others.length, 'more', 'more')}`
     const value = first && html`<a href="${addressOf('wire')}">${first.text}</a>${more}`
     return value === undefined ? [] : [{ order: 35, title: 'Changed values', value }]
   },
@@ -42,5 +42,5 @@ function changesOf ({ changes }: Data, ofResponse?: boolean): Array<Record<'text
 function tableOf (title: string, changes: ReturnType<typeof changesOf>): SafeHtml | false {
   const rows = changes.map(({ text, schema }) =>
     html`<tr><td class="text">${text}</td><td class="text">${schema}</td></tr>`)
-  return rows.length > 0 && section(title, table(title, ['Change', 'Schema'], rows, 'rows'))
+  return rows.length > 0 && titledSection(title, markupTable(title, ['Change', 'Schema'], rows, 'rows'))
 }

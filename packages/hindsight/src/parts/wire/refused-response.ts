@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { maskOf } from '../../errors/masked-exceptions.js'
-import { messageOf, read } from '../../errors/thrown-value.js'
+import { messageOf, readProperty } from '../../errors/thrown-value.js'
 import { invalidHeaders } from '../../http/responses.js'
 import { HEAD_HOOK } from '../../lifecycle/hooks.js'
 import { recordingOf } from '../../lifecycle/state.js'
 import type { RefusedResponse } from '../../recording/recording.js'
-import { cut, visibleLine } from '../../view/text.js'
+import { cutText, visibleLine } from '../../view/text.js'
 import { isObject } from '../read.js'
 import { isUnserializable, pathTo } from './changes.js'
 import { fieldText, hasHook, MAX_FIELD, responseSchema, wireRecordIn } from './collector.js'
@@ -40,14 +40,14 @@ export function refusedResponse (
   // A hook of the route may have replaced the payload after it.
   const isLast = !hasHook(request, 'onSend') && !hasHook(request, 'preSerialization')
   const hook = isLast ? recording.sending.changedBy : undefined
-  const code = String(read(error, 'code'))
+  const code = String(readProperty(error, 'code'))
   // For a HEAD request that Fastify answers as GET, it reads the length of the payload.
-  const isOfHead = code === 'ERR_INVALID_ARG_TYPE' && String(read(error, 'stack')).includes(HEAD_HOOK)
+  const isOfHead = code === 'ERR_INVALID_ARG_TYPE' && String(readProperty(error, 'stack')).includes(HEAD_HOOK)
   const unsendable = UNSENDABLE.get(isOfHead ? 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' : code)
   if (unsendable !== undefined) {
     const isHandlers = hook === undefined && recording.timing.serializeStart === 0 && code.endsWith('_TYPE')
     const type = isHandlers ? reply.getHeader('content-type') : undefined
-    const withType = type === undefined ? '' : ` with the content type ${cut(visibleLine(String(type)), MAX_FIELD)}`
+    const withType = type === undefined ? '' : ` with the content type ${cutText(visibleLine(String(type)), MAX_FIELD)}`
     return { why: `cannot be sent${withType}: ${unsendable}`, hook }
   }
   if (code === 'FST_ERR_FAILED_ERROR_SERIALIZATION') {
@@ -56,7 +56,7 @@ export function refusedResponse (
     const { schema, name } = responseSchema(request, reply, recording.failure?.sentStatus)
     const needs = schema === undefined ? undefined : refusedBy(reason)
     const what = needs === undefined
-      ? `could not be serialized (${cut(visibleLine(reason), MAX_FIELD)})`
+      ? `could not be serialized (${cutText(visibleLine(reason), MAX_FIELD)})`
       : `does not fit ${schemaName(name)}, which ${needs}`
     return { why: `${what}; so 500 was sent` }
   }
@@ -64,7 +64,7 @@ export function refusedResponse (
   if (header !== undefined) {
     const hook = recording.events?.events().findLast((event) =>
       event.changes?.headers?.some(({ name }) => name === header.toLowerCase()))
-    return { why: `cannot be sent: its header ${cut(visibleLine(header), MAX_FIELD)} is not valid`, hook }
+    return { why: `cannot be sent: its header ${cutText(visibleLine(header), MAX_FIELD)} is not valid`, hook }
   }
   if (returned === undefined) return undefined
   const needs = refusedBy(messageOf(error))
@@ -109,13 +109,13 @@ function schemaName (name: string): string {
 
 /** The names of the fields of plain objects and of the first items of lists, as in `{items: [{name}]}`. */
 function shapeOf (value: unknown, depth = 0): string {
-  if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${shapeOf(read(value, '0'), depth + 1)}]`
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${shapeOf(readProperty(value, '0'), depth + 1)}]`
   if (!isObject(value)) return typeof value
   const names = Object.keys(value)
   const shown = names.slice(0, MAX_NAMES).map((name) => {
     const field: unknown = Object.getOwnPropertyDescriptor(value, name)?.value
     const isNested = depth < MAX_SHAPE && typeof field === 'object' && field !== null
-    return cut(visibleLine(name), MAX_FIELD) + (isNested ? `: ${shapeOf(field, depth + 1)}` : '')
+    return cutText(visibleLine(name), MAX_FIELD) + (isNested ? `: ${shapeOf(field, depth + 1)}` : '')
   })
   return `{${[...shown, ...names.length > MAX_NAMES ? ['…'] : []].join(', ')}}`
 }

@@ -1,4 +1,4 @@
-import { attempt } from '../../call.js'
+import { attemptCall } from '../../call.js'
 import { isObject, listOf, type Data } from '../read.js'
 import { JSON_TYPES, type ValueChange, type Side } from './changes.js'
 
@@ -61,7 +61,7 @@ function drops ({ properties, patternProperties, additionalProperties, type }: D
 /** The pattern that the name of a field has. */
 function patternOf (patterns: unknown, field: string): string | undefined {
   return Object.keys(Object(patterns) as object).find((pattern) =>
-    attempt(() => new RegExp(pattern, 'u').test(field), () => false))
+    attemptCall(() => new RegExp(pattern, 'u').test(field), () => false))
 }
 
 /** The schemas of a field or an item. */

@@ -1,4 +1,4 @@
-import { announce, beginQuery, endQuery, type Query } from '../query.js'
+import { announceQuery, beginQuery, endQuery, type Query } from '../query.js'
 import type { Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 import { rowsOf, systemOf } from './orm.js'
@@ -27,7 +27,7 @@ function observeKnex (knex: Record<string, unknown>): void {
       open.delete(connection)
       if (query !== null) {
         open.set(id, query)
-        announce(query)
+        announceQuery(query)
       }
       if (/^(?:commit|rollback|release)/i.test(String(sql))) endQuery(query)
       if (open.size > MAX_OPEN) open.delete(open.keys().next().value)

@@ -1,5 +1,5 @@
 import { performance } from '../../clock.js'
-import { beginQuery, callAsync, callBack, endQuery, endWait, runningQuery, within, type Query } from '../query.js'
+import { beginQuery, callAsync, callBack, endQuery, endWait, runningQuery, withinQuery, type Query } from '../query.js'
 import { runStatements, type Run, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
@@ -90,7 +90,7 @@ function observeQueries (client: object, run?: Run): ClientState {
         return result
       })
     }
-    return within(query, () => original.apply(self, args) as unknown)
+    return withinQuery(query, () => original.apply(self, args) as unknown)
   })
   return state
 }

@@ -1,4 +1,4 @@
-import { attempt } from '../../call.js'
+import { attemptCall } from '../../call.js'
 import { mainCause } from '../../errors/exception.js'
 import { byOrder, labelOf, resultsOf } from '../../parts/read.js'
 import { parts as ownParts } from '../../parts/index.js'
@@ -34,7 +34,7 @@ export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] 
 
 function comparedOf (profile: Profile) {
   const { token, time, method, url, status, duration, route } = profile
-  const cause = attempt(() => mainCause(profile), () => null)
+  const cause = attemptCall(() => mainCause(profile), () => null)
   const exception = cause === null ? null : `${cause.name}: ${cause.message}`
   return { token, time, method, url, status, duration, route: route?.name ?? null, exception }
 }
@@ -49,6 +49,6 @@ function compareSection (part: Part, section: ComparedSection, a: Profile, b: Pr
     ? flattenPaths(profile.collectors[name])
     : resultsOf<Values>([part], profile, (_, data) => values(data, profile))[0] ?? {}
   if (compare === undefined) builder.values(valuesOf(a), valuesOf(b))
-  else attempt(() => compare(builder, a, b))
+  else attemptCall(() => compare(builder, a, b))
   return builder
 }

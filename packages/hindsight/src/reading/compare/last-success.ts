@@ -1,5 +1,5 @@
-import { cut, html, visibleLine, type SafeHtml } from '../../view/text.js'
-import { age, milliseconds, note, pathOf, statusBadge, table } from '../../view/components.js'
+import { cutText, html, visibleLine, type SafeHtml } from '../../view/text.js'
+import { ageElement, formatTime, noteText, pathOf, statusBadge, markupTable } from '../../view/components.js'
 import { byOrder, listOf, resultsOf, splitUrl } from '../../parts/read.js'
 import { parts as internalParts } from '../../parts/index.js'
 import type { DifferenceGroup, Part, PartTime } from '../../parts/part.js'
@@ -65,7 +65,7 @@ async function lastFast (
   const others = orderedDifferences(fast, profile, parts)
   const differences = shortened([...slowerParts(fast, profile, parts), ...others])
   const times = Math.round(duration / median)
-  const why = `It took ${milliseconds(duration)}: ${times} times the median of this route, ${milliseconds(median)}.`
+  const why = `It took ${formatTime(duration)}: ${times} times the median of this route, ${formatTime(median)}.`
   return { token, summary, title: 'Differences from the last fast request', why, differences }
 }
 
@@ -105,7 +105,7 @@ function slowerParts (fast: Profile, slow: Profile, parts: readonly Part[]): Sho
 }
 
 function textOfTime ({ time, count }: PartTime): string {
-  return count === undefined ? milliseconds(time) : `${count} ×, ${milliseconds(time)}`
+  return count === undefined ? formatTime(time) : `${count} ×, ${formatTime(time)}`
 }
 
 /**
@@ -120,21 +120,22 @@ export async function successOf (
 
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
 export function renderDifferences (found: LastSuccess | null, base: string, isReplayable = true): SafeHtml {
-  if (found === null) return note('No success of the same route is stored before this request.')
+  if (found === null) return noteText('No success of the same route is stored before this request.')
   const { token, summary, title, why, differences } = found
   const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>\
 <td class="text" data-label="Before">${before}</td><td class="text" data-label="Now">${now}</td></tr>`)
-  const list = rows.length === 0 ? note(NO_DIFFERENCE) : table(title, ['What', 'Before', 'Now'], rows, 'sides')
+  const columns = ['What', 'Before', 'Now']
+  const list = rows.length === 0 ? noteText(NO_DIFFERENCE) : markupTable(title, columns, rows, 'sides')
   const { status, method, url, time } = summary
   return html`<section class="differences"><h2>${title}</h2><p class="facts">\
 <a href="${base}/${summary.token}">${summary.token}</a> ${statusBadge(status)} ${method} \
-${shown(pathOf(url))}, ${age(time)}</p>${why !== undefined && html`<p>${why}</p>`}${list}\
+${shown(pathOf(url))}, ${ageElement(time)}</p>${why !== undefined && html`<p>${why}</p>`}${list}\
 <p class="pages"><a href="${base}/${summary.token}/compare/${token}">All differences</a>\
 ${isReplayable && html` <a href="${base}/${token}/replay">Replay…</a>`}</p></section>`
 }
 
 function shown (text: string): string {
-  return visibleLine(cut(text, MAX_VALUE))
+  return visibleLine(cutText(text, MAX_VALUE))
 }
 
 export type ShownDifference = Record<'what' | 'before' | 'now', string>
@@ -197,5 +198,5 @@ function textOf (value: unknown): string {
 }
 
 function jsonOf (value: unknown): string {
-  return cut(JSON.stringify(value) ?? ABSENT, 10_000)
+  return cutText(JSON.stringify(value) ?? ABSENT, 10_000)
 }

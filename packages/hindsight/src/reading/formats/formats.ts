@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import createError from '@fastify/error'
 import { isFailure, type Profile } from '../../store/profile.js'
-import { INVISIBLE, visible, visibleJson } from '../../view/text.js'
+import { INVISIBLE, visibleText, visibleJson } from '../../view/text.js'
 import { headerPairs, storedRequest, type MaskedValue, type StoredRequest } from '../replay/stored-request.js'
 
 /** Begins each placeholder. It is random, so that no request can contain it. */
@@ -19,14 +19,14 @@ const curl: Format = ({ method, origin, target, headers, body, masked }, head) =
   const sent = headerPairs(headers).map(([name, value]) => [name, String(value)] as const)
     .filter(([name, value]) => name !== 'host' || value !== impliedHost)
   // A word of a shell cannot contain NUL, and a terminal would interpret other controls.
-  const hasBody = body !== undefined && body.isWellFormed() && visible(body) === body
+  const hasBody = body !== undefined && body.isWellFormed() && visibleText(body) === body
   const args = [
     // The URL is sent as it is: no patterns, no removal of dot segments.
     'curl --silent --show-error --include --globoff --path-as-is',
     ...headers['accept-encoding'] === undefined ? [] : ['--compressed'],
     method === 'HEAD' ? '--head' : `--request ${shellWord(method)}`,
     `--url ${shellWord(origin + target)}`,
-    ...sent.map(([name, value]) => `--header ${shellWord(name + (value === '' ? ';' : `: ${visible(value)}`))}`),
+    ...sent.map(([name, value]) => `--header ${shellWord(name + (value === '' ? ';' : `: ${visibleText(value)}`))}`),
     ...hasBody ? [`--data-raw ${shellWord(body)}`] : []
   ]
   const comments = [

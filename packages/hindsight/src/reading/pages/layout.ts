@@ -79,7 +79,7 @@ export function pagePolicy (nonce: PageOptions['nonce']): string {
 
 /** The page of an error, such as an unknown token, with one sentence. */
 export function noticePage (options: PageOptions, title: string, sentence: string): SafeHtml {
-  return layout(options, title, html`<main id="content"><h1>${title}</h1><p class="lead">${sentence}</p>
+  return pageLayout(options, title, html`<main id="content"><h1>${title}</h1><p class="lead">${sentence}</p>
 <p>The newest profiles are in the <a href="${options.base}/">list</a>. Old ones are removed, unless pinned.</p>
 </main>`)
 }
@@ -126,7 +126,7 @@ const LINKS = {
 /**
  * The frame of all pages. The class of `status` colors the icon; the link to `current` is marked.
  */
-export function layout (
+export function pageLayout (
   options: PageOptions, title: string, content: HtmlValue, status = 0, current = ''
 ): SafeHtml {
   const { base, debug, nonce } = options

@@ -1,9 +1,11 @@
-import { counted, escapeHtml, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { formatCount, escapeHtml, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
 import { groupedBy } from '../../parts/read.js'
 import { isFollow, isNoise, listedException, type ProfileSummary } from '../../store/profile.js'
 import { DEFAULT_LIMIT, factsOf, PART_CRITERIA } from '../../store/search-query.js'
-import { age, bytes, milliseconds, note, pathOf, scrollable, statusBadge, table } from '../../view/components.js'
+import {
+  ageElement, formatSize, formatTime, noteText, pathOf, scrollRegion, statusBadge, markupTable
+} from '../../view/components.js'
 import type { WaitingRequest } from '../../recording/waiting.js'
 import type { PageOptions } from './layout.js'
 
@@ -64,7 +66,7 @@ export function profileTable (
       .map((text) => html`<div class="warning-line">${visibleLine(text)}</div>`)
     return row({ ...OPEN, ...request }, view, reasons)
   })
-  return scrollable('Stored profiles', html`<table class="rows profiles">
+  return scrollRegion('Stored profiles', html`<table class="rows profiles">
 <thead><tr>${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>\
 ${view.columns.map(({ index, title }) => html`<th scope="col" class="c${index}">${title}</th>`)}
 ${head('Duration', 'duration', html` class="duration"`)}${head('Time', 'time')}<th scope="col">Token</th>
@@ -146,7 +148,7 @@ function row (
 ${statusBadge(status)}</td><td>${cut(method)}</td>\
 <td class="text"><span>${cut(target)}</span>${toggle}${details}</td>\
 ${columns.map(({ name, index }) => html`<td class="c${index}">${cell(profile, name)}</td>`)}
-<td class="duration${steps > 0 && ` d${steps}`}">${milliseconds(duration)}</td><td>${age(time)}</td>
+<td class="duration${steps > 0 && ` d${steps}`}">${formatTime(duration)}</td><td>${ageElement(time)}</td>
 <th scope="row"><a href="${token}">${token}</a>${pinned && star}</th></tr>`
 }
 
@@ -158,7 +160,7 @@ function markOf (profile: ProfileSummary): string {
 
 function cell ({ route, values = {} }: ProfileSummary, name: string): string {
   if (name === 'route') return cut(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')
-  return name === 'size' && values.size !== undefined ? bytes(Number(values.size)) : values[name] ?? ''
+  return name === 'size' && values.size !== undefined ? formatSize(Number(values.size)) : values[name] ?? ''
 }
 
 function originOf (url: string): string {
@@ -188,14 +190,15 @@ function remarks (profile: ProfileSummary): HtmlValue {
 /** The failures of all pages in groups, with the bound. */
 export function groupTable ({ groups, failures, all, isBounded }: FailureGroups, { base }: PageOptions): HtmlValue {
   const shown = all > groups.length ? `, of which the ${groups.length} newest are shown` : ''
-  const text = `${isBounded ? 'The newest ' : ''}${counted(failures, 'failure')} in ${counted(all, 'group')}${shown}`
-  if (groups.length === 0) return html`<div class="empty">${note('No failures match.')}</div>`
+  const counts = `${formatCount(failures, 'failure')} in ${formatCount(all, 'group')}`
+  const text = `${isBounded ? 'The newest ' : ''}${counts}${shown}`
+  if (groups.length === 0) return html`<div class="empty">${noteText('No failures match.')}</div>`
   const revision = groups.some(({ revisions }) => revisions.length > 0) ? ['Revision'] : []
   const rows = groups.map((group) => groupRow(group, revision.length > 0, base))
   const columns = [['Count'] as [string], 'Failure', 'Routes', ...revision, 'First seen', 'Last seen']
   return [
-    note(`${text}. A group has one root cause and one line of the application.`),
-    table('Groups of failures', columns, rows, 'rows groups')
+    noteText(`${text}. A group has one root cause and one line of the application.`),
+    markupTable('Groups of failures', columns, rows, 'rows groups')
   ]
 }
 
@@ -212,6 +215,6 @@ function groupRow (
 <td class="text">${statusBadge(status)} <a href="${base}/${target}">${title}</a>${line}</td>
 <td>${shown}${routes.length > MAX_ROUTES && html`<div>${routes.length - MAX_ROUTES} more</div>`}</td>
 ${hasRevision && html`<td>${commits}</td>`}
-<td data-label="first">${age(first.time)}</td>
-<td data-label="last">${age(last.time)} <a href="${base}/${token}">${token}</a></td></tr>`
+<td data-label="first">${ageElement(first.time)}</td>
+<td data-label="last">${ageElement(last.time)} <a href="${base}/${token}">${token}</a></td></tr>`
 }

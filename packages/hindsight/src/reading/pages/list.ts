@@ -1,13 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
-import { counted, grouped, html, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { formatCount, formatInteger, html, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { Criteria } from '../../store/criteria.js'
 import { readSearch } from '../../store/search-query.js'
 import type { ProfilePage, StorageStats } from '../../store/storage.js'
 import type { FailureGroups } from '../../store/failure-groups.js'
 import type { WriteCounters } from '../../store/write-queue.js'
-import { bytes, note, select } from '../../view/components.js'
+import { formatSize, noteText, selectElement } from '../../view/components.js'
 import type { WaitingRequest } from '../../recording/waiting.js'
-import { layout, pageLink, type PageOptions } from './layout.js'
+import { pageLayout, pageLink, type PageOptions } from './layout.js'
 import { COLUMNS, DEFAULTS, groupTable, profileTable, queryOf, type Fields } from './list-table.js'
 
 /** The result of a search, or why it failed. */
@@ -66,14 +66,14 @@ export function searchPage (result: SearchResult, options: PageOptions): SafeHtm
   const current = currentAddress(result, options.base)
   const title = titleOf(result)
   const isList = problem === undefined && failures === undefined
-  return layout(options, title, html`<main id="content" class="list"><h1 class="hidden-visually">${title}</h1>
+  return pageLayout(options, title, html`<main id="content" class="list"><h1 class="hidden-visually">${title}</h1>
 <div class="title-row">${searchForm(result, current, options)}
 ${isList && columnBoxes()}${problem === undefined && liveControl(fields, options)}${
   isList && compareForm(options)}</div>
 <div class="results">${lossNotice(result)}
 ${resultsMarkup(result, options)}
 ${pagination(fields, next, options)}
-${stats !== undefined && html`<div class="stats">${note(statsText(stats))}</div>`}
+${stats !== undefined && html`<div class="stats">${noteText(statsText(stats))}</div>`}
 </div></main>`, profiles[0]?.status, current)
 }
 
@@ -97,9 +97,10 @@ function resultsMarkup (result: SearchResult, options: PageOptions): HtmlValue {
   }
   if (failures !== undefined) return groupTable(failures, options)
   if (profiles.length + waiting.length > 0) return [traceForm, profileTable(profiles, waiting, fields, options)]
-  if (criteriaOf(fields).length > 0) return [traceForm, html`<div class="empty">${note('No profiles match.')}</div>`]
+  const noMatch = html`<div class="empty">${noteText('No profiles match.')}</div>`
+  if (criteriaOf(fields).length > 0) return [traceForm, noMatch]
   const empty = 'No request has been profiled yet. Send one to the application, then load this page again.'
-  return [traceForm, html`<div class="empty">${note(empty)}</div>`, routes]
+  return [traceForm, html`<div class="empty">${noteText(empty)}</div>`, routes]
 }
 
 function groupsAddress (base: string): string {
@@ -149,8 +150,8 @@ ${presets.map(([text, preset]) => pageLink(presetLink(preset, base), text, curre
 ${pageLink(groupsAddress(base), 'Groups', current)}</nav>
 <details${isOpen && ' open'}><summary>Advanced</summary><div class="fields">
 ${texts}
-${select('Outcome', 'error', OUTCOMES, error)}
-${select('Results per page', 'limit', LIMITS, limit ?? '')}
+${selectElement('Outcome', 'error', OUTCOMES, error)}
+${selectElement('Results per page', 'limit', LIMITS, limit ?? '')}
 <a href="${base}/">Reset</a>
 </div></details></form>`
 }
@@ -169,7 +170,7 @@ function selectsSame ({ from = 0, ...criteria }: Criteria, preset: Fields): bool
 function lossNotice ({ counters, lastLoss = '', problem = '' }: SearchResult): HtmlValue {
   const { dropped = 0, failed = 0 } = counters ?? {}
   if (dropped + failed === 0) return null
-  const lost = counted(dropped + failed, 'profile of this process was', 'profiles of this process were')
+  const lost = formatCount(dropped + failed, 'profile of this process was', 'profiles of this process were')
   const why = { 'the queue was full': dropped, 'the store or their data failed': failed }
   const reasons = Object.entries(why).filter(([, n]) => n > 0).map(([reason, n]) => `${n} because ${reason}`).join(', ')
   // The problem of a store that is unavailable is below.
@@ -187,7 +188,7 @@ ${next !== null && html`<a href="${addressOf(next)}" rel="next">Older profiles</
 
 function statsText ({ engine, place, profiles, maxProfiles, failures, pinned, ...stats }: StorageStats): string {
   const where = engine === 'memory' ? 'the memory of this process' : `the ${engine} store at ${place}`
-  return `${grouped(profiles)} of at most ${counted(maxProfiles, 'profile')}, ` +
-    `${bytes(stats.bytes)} of ${bytes(stats.maxBytes)}: ${counted(failures, 'failure')}, ` +
-    `${grouped(pinned)} pinned. Stored in ${where}.`
+  return `${formatInteger(profiles)} of at most ${formatCount(maxProfiles, 'profile')}, ` +
+    `${formatSize(stats.bytes)} of ${formatSize(stats.maxBytes)}: ${formatCount(failures, 'failure')}, ` +
+    `${formatInteger(pinned)} pinned. Stored in ${where}.`
 }

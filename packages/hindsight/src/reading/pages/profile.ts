@@ -3,8 +3,8 @@ import { html, timeOfDay, visibleLine, wordFor, type HtmlValue, type SafeHtml } 
 import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
 import type { Profile } from '../../store/profile.js'
-import { milliseconds, moment, pathOf, postForm, statusClass, withPlaces } from '../../view/components.js'
-import { layout, type PageOptions } from './layout.js'
+import { formatTime, timeElement, pathOf, postForm, statusClass, withPlaces } from '../../view/components.js'
+import { pageLayout, type PageOptions } from './layout.js'
 
 interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debug'> {
   /** The value of the hidden field `form_token`. */
@@ -25,7 +25,7 @@ export function profilePage (profile: Profile, part: Part, options: ProfilePageO
   const label = labelOf(part)
   const title = `${status === 0 ? 'Not ended:' : status} ${method} ${pathOf(url)}` +
     (part.name === FIRST_PANEL ? '' : ` – ${label}`)
-  return layout(options, title, html`<main class="profile">
+  return pageLayout(options, title, html`<main class="profile">
 ${summary(profile, part, options)}
 ${notices(profile, options)}<div class="columns">
 <nav class="menu" aria-label="Panels"><input type="checkbox" class="menu-toggle" aria-label="All panels">
@@ -80,14 +80,14 @@ function summary (profile: Profile, { name, panel }: Part, options: ProfilePageO
   return html`<section class="summary is-${statusClass(status)}" aria-label="Summary">
 <p class="code"><strong>${status === 0 ? 'Not ended' : status}</strong> <span>${reason}</span></p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(pathOf(url))}</span></h1>
-<p>${milliseconds(duration)}</p>
+<p>${formatTime(duration)}</p>
 <p class="clock"><time datetime="${time}" title="${time}">${timeOfDay(String(time))}</time></p>
 <div class="tools-row">${status !== 0 && pinForm(path, options)}
 <a href="${path}.md" data-copy>Copy for an AI assistant</a>
 ${debug && html`<a href="${path}/replay">Replay…</a>`}
 <details class="popup"><summary>More</summary><div>
 <dl><dt>URL</dt><dd class="url">${visibleLine(url)}</dd><dt>Route</dt><dd>${route?.name ?? 'none'}</dd>
-<dt>Time</dt><dd>${moment(time)}</dd>
+<dt>Time</dt><dd>${timeElement(time)}</dd>
 <dt>Client</dt><dd><a href="${base}/search?${String(new URLSearchParams({ ip }))}">${ip}</a></dd>
 <dt>Token</dt><dd><code>${token}</code> <a href="${path}.json">JSON</a> <a href="${path}.md">Markdown</a></dd>
 ${formats(path)}</dl></div></details>

@@ -4,8 +4,8 @@ import type { Profile } from '../../store/profile.js'
 import { textOf, type RequestText } from '../replay/edited.js'
 import { replayProblem } from '../replay/replay.js'
 import { isSafe, storedRequest } from '../replay/stored-request.js'
-import { note, postForm, section } from '../../view/components.js'
-import { layout, type PageOptions } from './layout.js'
+import { noteText, postForm, titledSection } from '../../view/components.js'
+import { pageLayout, type PageOptions } from './layout.js'
 
 /** The request of a profile as it will be sent, without its masked values; of no token where it is no replay. */
 export function replayView (profile: Profile, formToken: string, base: string) {
@@ -50,17 +50,17 @@ export function replayPage (view: ReplayView, options: PageOptions, sent?: SentF
   const original = html`<pre class="data sent">${message.join('\n')}</pre>`
   const list = html`<ul>${notes.map((one) => html`<li>${one}</li>`)}</ul>`
   const intro = token === ''
-    ? note('The request is sent in this process, not over the network. Its profile is shown then.')
+    ? noteText('The request is sent in this process, not over the network. Its profile is shown then.')
     : html`<p class="note">The request of the profile <a href="${base}/${token}">${token}</a> is replayed
 in this process, not over the network. The new profile is compared with this one.</p>`
-  const beside = html`<div>${section('The original request', original, '', 2)}
-${notes.length > 0 && section('Differences from the original', list, '', 2)}</div>`
+  const beside = html`<div>${titledSection('The original request', original, '', 2)}
+${notes.length > 0 && titledSection('Differences from the original', list, '', 2)}</div>`
   const title = token === '' ? 'Try a route' : `Replay ${token}`
-  return layout(options, title, html`<main id="content" class="replay">
+  return pageLayout(options, title, html`<main id="content" class="replay">
 <h1>${token === '' ? title : 'Replay'}</h1>
 ${intro}
 ${failure}
-<div class="compared">${problem === undefined && section('Send', form(view, options, sent), '', 2)}
+<div class="compared">${problem === undefined && titledSection('Send', form(view, options, sent), '', 2)}
 ${token !== '' && beside}</div>
 </main>`)
 }
@@ -87,7 +87,7 @@ spellcheck="false"${required && ' required'}></label>`)
 <input type="text" name="url" value="${url}" spellcheck="false" required></label>
 <button type="submit">${action}</button></div>
 ${!isSafe && check('confirm', warning, ' required')}${token !== '' && check('cpu', 'Record a CPU profile')}
-${masked.length > 0 && note('These values are masked in the profile. Empty values are not sent.')}${fields}
+${masked.length > 0 && noteText('These values are masked in the profile. Empty values are not sent.')}${fields}
 ${missingBody !== undefined && html`<p class="warning">${missing}</p>`}
 ${area('Body', 'body', body, missingBody === undefined ? '' : ' required')}
 ${area('Headers', 'headers', headers)}`)

@@ -3,15 +3,15 @@ import { packageOf } from '../../errors/stack-frame.js'
 import type { Services } from '../../lifecycle/state.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
 import { groupedBy } from '../../parts/read.js'
-import { fold, milliseconds, note, place, statusBadge, table } from '../../view/components.js'
+import { foldedContent, formatTime, noteText, placeElement, statusBadge, markupTable } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { counted, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
-import { layout, type PageOptions } from './layout.js'
+import { formatCount, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { pageLayout, type PageOptions } from './layout.js'
 
 /** The newest profiles whose durations and statuses are shown. */
 const MAX_PROFILES = 1_000
 const MAX_ROUTES = 300
-const COLUMNS: Parameters<typeof table>[1] =
+const COLUMNS: Parameters<typeof markupTable>[1] =
   ['Route', 'Hooks', ['Requests'], ['Failures'], ['p50'], ['p95'], ['Queries'], 'Last', 'Request']
 
 type RoutesView = Awaited<ReturnType<typeof routesOf>>
@@ -45,7 +45,7 @@ export async function routesOf ({ routeTable, profiler }: Pick<Services, 'routeT
 }
 
 export function routesPage (view: RoutesView, editor: EditorLink | null, options: PageOptions): SafeHtml {
-  return layout(options, 'Routes', html`<main id="content"><h1>Routes</h1>
+  return pageLayout(options, 'Routes', html`<main id="content"><h1>Routes</h1>
 ${routesTable(view, editor, options.base)}</main>`, 0, `${options.base}/routes`)
 }
 
@@ -53,15 +53,15 @@ ${routesTable(view, editor, options.base)}</main>`, 0, `${options.base}/routes`)
 export function routesTable (
   { routes, all, profiles, isBounded }: RoutesView, editor: EditorLink | null, base: string
 ): HtmlValue {
-  if (routes.length === 0) return note('The application has no routes.')
+  if (routes.length === 0) return noteText('The application has no routes.')
   const left = all - routes.length
-  const numbers = `Numbers are those of ${isBounded ? 'the newest ' : ''}${counted(profiles, 'profile')}.`
+  const numbers = `Numbers are those of ${isBounded ? 'the newest ' : ''}${formatCount(profiles, 'profile')}.`
   const texts = [
     ...profiles === 0 ? [] : [numbers],
-    ...left > 0 ? [`${counted(left, 'more route is', 'more routes are')} not shown.`] : []
+    ...left > 0 ? [`${formatCount(left, 'more route is', 'more routes are')} not shown.`] : []
   ]
   const rows = routes.map((route) => routeRow(route, editor, base))
-  return [texts.length > 0 && note(texts.join(' ')), table('Routes', COLUMNS, rows, 'rows routes')]
+  return [texts.length > 0 && noteText(texts.join(' ')), markupTable('Routes', COLUMNS, rows, 'rows routes')]
 }
 
 function routeRow (route: RoutesView['routes'][number], editor: EditorLink | null, base: string): SafeHtml {
@@ -69,8 +69,8 @@ function routeRow (route: RoutesView['routes'][number], editor: EditorLink | nul
   const search = new URLSearchParams({ route: name })
   const codeOf = (text: string): HtmlValue => text !== '' && html`<code>${visibleLine(text)}</code> `
   const items = hooks.map(({ stage, name, source, plugin = 'of the route' }) =>
-    html`<li>${stage} ${codeOf(name)}${source === undefined ? plugin : place(source, editor)}</li>`)
-  const shown = hooks.length > 0 && fold(counted(hooks.length, 'hook'), html`<ol>${items}</ol>`)
+    html`<li>${stage} ${codeOf(name)}${source === undefined ? plugin : placeElement(source, editor)}</li>`)
+  const shown = hooks.length > 0 && foldedContent(formatCount(hooks.length, 'hook'), html`<ol>${items}</ol>`)
   const otherName = name !== `${methods.join('|')} ${pattern}` && html` <span class="facts">${visibleLine(name)}</span>`
   const tries = methods.filter((method) => method !== 'HEAD').map((method) =>
     html`<a href="${base}/routes/try?${String(new URLSearchParams({ method, url: pattern }))}">\
@@ -78,8 +78,8 @@ Try<span class="hidden-visually"> ${method} ${visibleLine(pattern)}</span></a> `
   const numbers = Object.entries({
     requests: html`<a href="${base}/search?${String(search)}">${count}</a>`,
     failures,
-    p50: milliseconds(p50),
-    p95: milliseconds(p95),
+    p50: formatTime(p50),
+    p95: formatTime(p95),
     queries
   }).map(([label, one]) => html`<td class="number" data-label="${label}">${count > 0 && one}</td>`)
   return html`<tr${failures > 0 && html` class="has-problem"`}><td class="text">${methods.join('|')} \
@@ -91,5 +91,5 @@ ${visibleLine(pattern)}${otherName}${source !== undefined && html`<div>${declare
 
 /** The line of a framework that declares all routes is not the place of one of them: its name is. */
 function declaredAt (source: string, editor: EditorLink | null): HtmlValue {
-  return packageOf(source) ?? place(source, editor)
+  return packageOf(source) ?? placeElement(source, editor)
 }

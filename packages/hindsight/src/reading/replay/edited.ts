@@ -1,8 +1,8 @@
 import { parse } from 'node:querystring'
-import { attempt } from '../../call.js'
+import { attemptCall } from '../../call.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
-import { visible, visibleLine } from '../../view/text.js'
+import { visibleText, visibleLine } from '../../view/text.js'
 import { NotSendableError, storedRequest, type StoredRequest, type ValueOf } from './stored-request.js'
 
 /** A request as the fields of a form have it. */
@@ -24,9 +24,9 @@ export function textOf (
 }
 
 /** A text of a form with the hidden characters of the known text, which the form shows as `⟨U+202E⟩`. */
-export function restored (given: string, known: string): string {
-  const hidden = [...new Set(known)].filter((character) => visible(character) !== character)
-  return hidden.reduce((text, character) => text.replaceAll(visible(character), character), given)
+export function restoredText (given: string, known: string): string {
+  const hidden = [...new Set(known)].filter((character) => visibleText(character) !== character)
+  return hidden.reduce((text, character) => text.replaceAll(visibleText(character), character), given)
 }
 
 /** A text without the line breaks that forms change. */
@@ -61,6 +61,6 @@ export function editedRequest (
 
 /** A body in which masked values have places; undefined: it is sent as it is. */
 function parsedBody (text: string, type: string): unknown {
-  if (/json/i.test(type)) return attempt((): unknown => JSON.parse(text))
+  if (/json/i.test(type)) return attemptCall((): unknown => JSON.parse(text))
   return type.startsWith('application/x-www-form-urlencoded') ? { ...parse(text) } : text
 }

@@ -23,7 +23,7 @@ export function replayProblem ({ bodyProblem, target }: StoredRequest, base: str
  * Sends a request to the application again, and waits for its profile. Throws a `NotSendableError` or a
  * `ReplayFailedError`. `timeout`: milliseconds.
  */
-export async function replay (
+export async function replayRequest (
   app: FastifyInstance, request: StoredRequest, timeout = RESPONSE_TIMEOUT
 ): Promise<Profile> {
   const problem = replayProblem(request, app.hindsight.base)

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { representation } from '../../http/requests.js'
+import { errorRepresentation } from '../../http/requests.js'
 import { renderShortError } from '../../error-page/plain-pages.js'
 import { routeOptions } from '../_profiler/responses.js'
 
@@ -16,7 +16,7 @@ export default async function errorPreview (app: FastifyInstance): Promise<void>
   async function show (request: FastifyRequest, reply: FastifyReply): Promise<string> {
     const { code, format } = request.params as { code: string, format?: string }
     const status = Number(code)
-    const as = representation(format === undefined ? request.headers.accept : ACCEPT_OF.get(format))
+    const as = errorRepresentation(format === undefined ? request.headers.accept : ACCEPT_OF.get(format))
     reply.code(status).headers({ 'content-type': as.contentType, 'x-content-type-options': 'nosniff' })
     if (format === undefined) reply.header('vary', 'Accept')
     return renderShortError(status, as.type)

@@ -8,7 +8,8 @@ import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
 import {
-  ASSET, baseOf, formatOf, isolate, NotAvailableError, routeOptions, sendPage, suffixOf, TokenNotFoundError, tokenOf
+  ASSET, baseOf, formatOf, isolateRoutes, NotAvailableError, routeOptions, sendPage, suffixOf, TokenNotFoundError,
+  tokenOf
 } from './responses.js'
 
 const BadReportError =
@@ -24,7 +25,7 @@ const REPORT_LIMIT = 64 * 1024
 
 /** The profiler's pages: lists of profiles, single profiles, comparisons and replays. */
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
-  isolate(app)
+  isolateRoutes(app)
   app.setReplySerializer((payload) => visibleJson(payload))
   // Errors have the format that the path names, too.
   app.addHook('onRequest', async function readSuffix (request) {

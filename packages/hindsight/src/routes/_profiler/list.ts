@@ -3,7 +3,7 @@ import createError from '@fastify/error'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../../lifecycle/state.js'
 import { failureGroups, type FailureGroups } from '../../store/failure-groups.js'
-import { follow, type FollowOptions } from '../../store/follow.js'
+import { followProfiles, type FollowOptions } from '../../store/follow.js'
 import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../store/search-query.js'
 import type { ProfilePage } from '../../store/storage.js'
 import { visibleJson, type HtmlValue } from '../../view/text.js'
@@ -149,7 +149,7 @@ async function * eventsOf (
 ): AsyncGenerator<string> {
   let shown = ''
   yield 'retry: 2000\n\n'
-  for await (const profiles of follow(profiler, { ...options, heartbeat: HEARTBEAT })) {
+  for await (const profiles of followProfiles(profiler, { ...options, heartbeat: HEARTBEAT })) {
     const waiting = recorder?.waitingTokens() ?? []
     const isChanged = shown !== (shown = waiting.join())
     // A comment keeps the connection open.

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { RecordedQuery } from '../../parts/queries/recorded-query.js'
 import { addressOf, dataOf, listOf, panelsOf } from '../../parts/read.js'
 import type { ProfileSource } from '../../reading/compare/last-success.js'
-import { layout } from '../../reading/pages/layout.js'
+import { pageLayout } from '../../reading/pages/layout.js'
 import type { Criteria } from '../../store/criteria.js'
 import type { Profile, ProfileSummary } from '../../store/profile.js'
 import type { Profiler } from '../../store/profiler.js'
@@ -174,7 +174,7 @@ async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promis
 
 /** Shows how a database runs a recorded query. */
 async function explainQuery (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { explain, planMarkup, runnerOf } = await import('../../parts/queries/plan.js')
+  const { explainStatement, planMarkup, runnerOf } = await import('../../parts/queries/plan.js')
   const { query: number } = await formOf(request)
   const profile = await profileOf(request)
   const { token } = profile
@@ -183,11 +183,11 @@ async function explainQuery (request: FastifyRequest, reply: FastifyReply): Prom
   const query = queries[index]
   if (query === undefined) throw new BadFieldError('query', `the profile has the queries 1 to ${queries.length}`)
   const { system, statement } = query
-  const plan = await explain(query, runnerOf(token, index))
+  const plan = await explainStatement(query, runnerOf(token, index))
   if (formatOf(request, reply) === 'json') return { token, query: index + 1, system, statement, ...plan }
   return await sendPage(request, reply, (options) => {
     const address = `${options.base}/${token}${addressOf('queries', `query-${index + 1}`)}`
-    return layout(options, `Plan of query ${index + 1}`, html`<main id="content" class="replay">
+    return pageLayout(options, `Plan of query ${index + 1}`, html`<main id="content" class="replay">
 <h1>Plan</h1>
 <p class="note">This is how the database would run <a href="${address}">query ${index + 1}</a> of the profile
 <a href="${options.base}/${token}">${token}</a> now. It did not run it.</p>

@@ -58,13 +58,13 @@ async function sendEdited (
   request: FastifyRequest, reply: FastifyReply, fields: Fields, profile: Profile
 ): Promise<Profile | undefined> {
   const { storedRequest, isSafe } = await import('../../reading/replay/stored-request.js')
-  const { replay } = await import('../../reading/replay/replay.js')
-  const { editedRequest, restored, textOf, unixLines } = await import('../../reading/replay/edited.js')
+  const { replayRequest } = await import('../../reading/replay/replay.js')
+  const { editedRequest, restoredText, textOf, unixLines } = await import('../../reading/replay/edited.js')
   const { replayPage, replayView } = await import('../../reading/pages/replay.js')
   const view = replayView(profile, await formTokenOf(request), request.server.hindsight.base)
   const shown = textOf(view.request)
   const changed = Object.entries(shown).flatMap(([name, known]) => {
-    const given = fields[name] === undefined ? known : restored(unixLines(textField(fields, name)), known)
+    const given = fields[name] === undefined ? known : restoredText(unixLines(textField(fields, name)), known)
     return given === unixLines(known) ? [] : [[name, given]]
   })
   const text: RequestText = { ...shown, ...Object.fromEntries(changed) }
@@ -79,7 +79,7 @@ async function sendEdited (
       throw new BadFieldError('confirm', `${stored.method} is not safe (RFC 9110, section 9.2.1): send confirm=1, too`)
     }
     if (fields.cpu === '1') stored.headers[CPU_HEADER] = '1'
-    return await replayContext.run({ replayOf: profile.token }, replay, request.server.hindsight.app, stored)
+    return await replayContext.run({ replayOf: profile.token }, replayRequest, request.server.hindsight.app, stored)
   } catch (error) {
     const { statusCode = 500, message } = error as FastifyError
     if (statusCode >= 500 || view.problem !== undefined || formatOf(request, reply) === 'json') throw error

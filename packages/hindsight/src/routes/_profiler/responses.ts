@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { isRetrieval, pathnameOf, representation } from '../../http/requests.js'
+import { isRetrieval, pathnameOf, errorRepresentation } from '../../http/requests.js'
 import { noncesOf, preventCaching, type Nonces } from '../../http/responses.js'
 import { routeConfigOf, stateOf, type RecordedConfig } from '../../lifecycle/state.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../reading/pages/layout.js'
@@ -28,7 +28,7 @@ export function routeOptions ({ profilerRoute }: FastifyInstance, name: string) 
 }
 
 /** Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. */
-export function isolate (app: FastifyInstance): void {
+export function isolateRoutes (app: FastifyInstance): void {
   app.addHook('onRequest', async function refuseOtherSites (request, reply) {
     // Pages replace this policy.
     reply.headers(ISOLATION).header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
@@ -55,7 +55,7 @@ export function suffixOf (request: FastifyRequest): string | undefined {
 
 export function formatOf (request: FastifyRequest, reply: FastifyReply): 'html' | 'json' | 'markdown' {
   if (suffixOf(request) === undefined) reply.header('vary', 'accept')
-  const { type } = representation(request.headers.accept)
+  const { type } = errorRepresentation(request.headers.accept)
   return type === 'text' ? 'html' : type
 }
 

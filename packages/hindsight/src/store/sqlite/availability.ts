@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { dirname, join } from 'node:path'
-import { attempt } from '../../call.js'
+import { attemptCall } from '../../call.js'
 import { require } from '../../require.js'
 import { StorageUnusableError } from '../storage.js'
 
@@ -11,7 +11,7 @@ export const IN_MEMORY = ':memory:'
 /** The library of SQLite that can be loaded: Node's own (22.13 and later) or, for Node 20, the optional package. */
 export function findLibrary (): string | undefined {
   if (isBuiltin('node:sqlite')) return 'node:sqlite'
-  return attempt(() => require.resolve('@photostructure/sqlite')) && '@photostructure/sqlite'
+  return attemptCall(() => require.resolve('@photostructure/sqlite')) && '@photostructure/sqlite'
 }
 
 /** Throws where the files cannot be written: at the start of a service, and before they are opened. */

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { workerData } from 'node:worker_threads'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-import { attempt } from '../../call.js'
+import { attemptCall } from '../../call.js'
 import { readText, require } from '../../require.js'
 import { withoutNul, type SqlQuery, type Row, type SqlDatabase } from '../sql.js'
 import { StorageUnusableError } from '../storage.js'
@@ -77,7 +77,7 @@ export class SqliteDatabase implements SqlDatabase {
     try {
       return await this.#use(query)
     } catch (error) {
-      const connection = attempt(() => this.#connection === null ? openReadOnly(this.place) : null) ?? null
+      const connection = attemptCall(() => this.#connection === null ? openReadOnly(this.place) : null) ?? null
       if (connection === null) throw error
       try {
         return await query(connection)
@@ -96,7 +96,7 @@ export class SqliteDatabase implements SqlDatabase {
         connection.exec('commit')
         return result
       } catch (error) {
-        attempt(() => connection.exec('rollback'))
+        attemptCall(() => connection.exec('rollback'))
         throw error
       }
     }))
@@ -122,7 +122,7 @@ export class SqliteDatabase implements SqlDatabase {
         else if (!isDamage || isSetAside || !this.#mayReplace) throw new StorageUnusableError(this.place, message)
         else if (isIncomplete && !isReopened) {
           // Another program removed a table: what is missing is created when the file is opened.
-          attempt(() => this.#connection?.close())
+          attemptCall(() => this.#connection?.close())
           this.#connection = null
           isReopened = true
         } else [damage, isSetAside] = [message, true]
@@ -134,7 +134,7 @@ export class SqliteDatabase implements SqlDatabase {
     await this.#writing.catch(() => {})
     // The package for Node 20 closes a file only after its statements were collected: until then the latest writes
     // would be in the log only.
-    attempt(() => this.#connection?.exec('pragma wal_checkpoint(truncate)'))
+    attemptCall(() => this.#connection?.exec('pragma wal_checkpoint(truncate)'))
     this.#connection?.close()
     this.#connection = null
   }
@@ -147,7 +147,7 @@ export class SqliteDatabase implements SqlDatabase {
       this.#warn(`The store "${this.place}" was removed; a new one is created.`)
     }
     // One that is damaged or removed cannot always be closed in order.
-    attempt(() => this.#connection?.close())
+    attemptCall(() => this.#connection?.close())
     this.#connection = null
     return withLock(this.place, () => {
       // Another process may have replaced the damaged file already.
@@ -175,7 +175,7 @@ export class SqliteDatabase implements SqlDatabase {
 
 /** Opens a file that became read-only; null: it can be written, or does not exist. */
 function openReadOnly (path: string): DatabaseSyncInstance | null {
-  const isWritable = attempt(() => {
+  const isWritable = attemptCall(() => {
     checkWritable(path)
     return true
   })
@@ -211,7 +211,7 @@ function connect (path: string, mayComplete: boolean): DatabaseSyncInstance {
     }
     return connection
   } catch (error) {
-    attempt(() => connection.close())
+    attemptCall(() => connection.close())
     throw error
   }
 }

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import type { FastifyInstance } from 'fastify'
 import t, { type Test } from 'tap'
 import { loadApplication } from '../../../src/cli/commands/lifecycle.js'
-import { COMMANDS, execute } from '../../../src/cli/run.js'
+import { COMMANDS, executeCommand } from '../../../src/cli/run.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { testdir } from '../../support/folder.js'
 import { newest } from '../../support/app.js'
@@ -22,7 +22,7 @@ const NEVER = 60_000
 async function lifecycle (...args: string[]): Promise<{ code: number, out: string, err: string }> {
   const out = new PassThrough()
   const err = new PassThrough()
-  const code = await execute(['lifecycle', ...args], out, err)
+  const code = await executeCommand(['lifecycle', ...args], out, err)
   out.end()
   err.end()
   return { code, out: await text(out), err: await text(err) }

@@ -2,12 +2,12 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
-import { COMMANDS, execute } from '../../../src/cli/run.js'
+import { COMMANDS, executeCommand } from '../../../src/cli/run.js'
 import { testdir } from '../../support/folder.js'
 
 async function skill (...args: string[]): Promise<{ code: number, out: string, err: string }> {
   const [out, err] = [new PassThrough(), new PassThrough()]
-  const code = await execute(['skill', ...args], out, err)
+  const code = await executeCommand(['skill', ...args], out, err)
   out.end()
   err.end()
   return { code, out: await text(out), err: await text(err) }

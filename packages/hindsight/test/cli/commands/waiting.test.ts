@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
-import { execute } from '../../../src/cli/run.js'
+import { executeCommand } from '../../../src/cli/run.js'
 import { requestLines, sentenceLines } from '../../../src/cli/terminal.js'
 import type { WaitingView } from '../../../src/routes/_profiler/list.js'
 import { listen } from '../../support/app.js'
@@ -19,7 +19,7 @@ async function run (...args: string[]): Promise<{ code: number, out: string, err
 async function runAt (columns: number | undefined, ...args: string[]): Promise<{ code: number, out: string, err: string }> {
   const [out, err] = [Object.assign(new PassThrough(), columns === undefined ? {} : { isTTY: true, columns }), new PassThrough()]
   const texts = [text(out), text(err)]
-  const code = await execute(['waiting', ...args], out, err)
+  const code = await executeCommand(['waiting', ...args], out, err)
   out.end()
   err.end()
   return { code, out: await texts[0] ?? '', err: await texts[1] ?? '' }

@@ -3,7 +3,7 @@ import createError from '@fastify/error'
 import t, { type Test } from 'tap'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { ServiceOptions } from '../../../../../lib/options.js'
-import { execute } from '../../../src/cli/run.js'
+import { executeCommand } from '../../../src/cli/run.js'
 import { droppedCookies, type CookieContext } from '../../../src/parts/blocked/index.js'
 import { openStorage } from '../../../src/store/open.js'
 import { recordOf } from '../../../src/store/summary.js'
@@ -258,7 +258,7 @@ t.test('the reason is on the diagnostic page, on the profile page and in the out
   await store.put([recordOf(profile)])
   await store.close()
   const out = new PassThrough()
-  t.equal(await execute(['show', profile.token, '--data-dir', dataDir], out, new PassThrough()), 0)
+  t.equal(await executeCommand(['show', profile.token, '--data-dir', dataDir], out, new PassThrough()), 0)
   t.match(String(out.read()), /\nRule 0 of security\.accessControl/)
 })
 

@@ -6,7 +6,7 @@ import { runInThisContext } from 'node:vm'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import { callTreeOf, cpuProfileOf, readCpuRecord, type CpuRecord } from '../../../src/parts/cpu/record.js'
-import { aggregate, current, functionOf } from '../../../src/parts/cpu/recorder.js'
+import { aggregateProfile, current, functionOf } from '../../../src/parts/cpu/recorder.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
@@ -232,7 +232,7 @@ inBothProducts('outside debug mode no CPU recorder exists', async (t, build) => 
 
 t.test('a sample lasts until the next', async (t) => {
   const profile = recording([['(root)', 0], ['a', 1], ['b', 2], ['a', 3]], [2, 3, 3, 3, 4, 1])
-  const record = aggregate(profile, 250, keep)
+  const record = aggregateProfile(profile, 250, keep)
   t.same(record.functions.map(({ name }) => name), ['(root)', 'a', 'b'])
   t.same(record.calls, [[0, -1, 1000], [1, 0, 1000], [2, 1, 3000], [1, 2, 1000]])
   t.equal(record.duration, 6)
@@ -244,7 +244,7 @@ t.test('the calls of a record are limited, and its total time is unchanged', asy
   const size = 20_000
   const names = Array.from({ length: size }, (_, i) => [`function number ${i}`, i === 0 ? 0 : 1 + Math.floor(i / 3)] as const)
   const profile = recording(names, Array.from({ length: 60_000 }, (_, i) => 1 + (i * 7919) % size), (i) => i)
-  const record = aggregate(profile, 250, keep)
+  const record = aggregateProfile(profile, 250, keep)
   t.equal(record.calls.length, 800)
   t.ok(record.functions.length <= 800)
   t.equal(record.duration, 60_000)
@@ -253,9 +253,9 @@ t.test('the calls of a record are limited, and its total time is unchanged', asy
 })
 
 t.test('an empty or inconsistent recording is handled', async (t) => {
-  const empty = aggregate({ nodes: [], startTime: 0, endTime: 0 }, 250, keep)
+  const empty = aggregateProfile({ nodes: [], startTime: 0, endTime: 0 }, 250, keep)
   t.equal(readCpuRecord(JSON.parse(JSON.stringify(empty))), null)
-  const odd = aggregate({ ...recording([['(root)', 0]], [1, 99, 1]), timeDeltas: [5, -7, 3], endTime: 0 }, 250, keep)
+  const odd = aggregateProfile({ ...recording([['(root)', 0]], [1, 99, 1]), timeDeltas: [5, -7, 3], endTime: 0 }, 250, keep)
   t.ok(odd.calls.every(([, , time]) => time >= 0))
 })
 

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { JSDOM } from 'jsdom'
 import { outcomeSentence, overview as overviewPanel } from '../../../src/parts/overview/index.js'
-import { summarize } from '../../../src/store/summary.js'
+import { summarizeProfile } from '../../../src/store/summary.js'
 import { failure, profile } from '../fixture.js'
 import { html } from '../../../src/view/text.js'
 import { markup, texts } from '../support.js'
@@ -25,8 +25,8 @@ const whole = failure('000001', {
 const facts = (root: ParentNode) => texts(root, '.facts-list dt').map((name, i) => `${name}: ${texts(root, '.facts-list dd')[i]}`)
 
 t.test('the overview has the main facts of the request', async t => {
-  const parent = summarize(profile('00000a', { method: 'POST' }))
-  const children = [summarize(profile('00000c'))]
+  const parent = summarizeProfile(profile('00000a', { method: 'POST' }))
+  const children = [summarizeProfile(profile('00000c'))]
   const editor = (file: string, line: number): string => `vscode://file${file}:${line}`
   const root = JSDOM.fragment(markup(overviewPanel, whole, { editor, base: '/_profiler', parent, children, differences: html`<p id="d"></p>` }))
   t.same(facts(root), [

@@ -6,7 +6,7 @@ import t from 'tap'
 import { pluginOf } from '../../support/products.js'
 import { performance } from '../../../src/clock.js'
 import { toolbarOf } from '../../../src/reading/pages/toolbar/toolbar.js'
-import { milliseconds, pending } from '../../../src/view/components.js'
+import { formatTime, pendingTime } from '../../../src/view/components.js'
 import { parts } from '../../../src/parts/index.js'
 import { timelineOf } from '../../../src/parts/read.js'
 import { profile } from '../fixture.js'
@@ -34,11 +34,11 @@ const whole = profile('000001', {
 
 t.test('durations are in microseconds below 1 ms', async t => {
   t.same(
-    [0, 0.0004, 0.0005, 0.012, 0.9994, 0.9996, 1, 1.234, 12.34, 1234.5, -0.5].map(milliseconds),
+    [0, 0.0004, 0.0005, 0.012, 0.9994, 0.9996, 1, 1.234, 12.34, 1234.5, -0.5].map(formatTime),
     ['< 1 µs', '< 1 µs', '1 µs', '12 µs', '999 µs', '1 ms', '1 ms', '1.23 ms', '12.3 ms', '1,235 ms', '-500 µs']
   )
-  t.same([null, undefined, '1', NaN, Infinity].map(milliseconds), ['–', '–', '–', '–', '–'])
-  t.same([null, 0, 2].map((ms) => String(pending(ms))), ['<span class="none">pending</span>', '< 1 µs', '2 ms'])
+  t.same([null, undefined, '1', NaN, Infinity].map(formatTime), ['–', '–', '–', '–', '–'])
+  t.same([null, 0, 2].map((ms) => String(pendingTime(ms))), ['<span class="none">pending</span>', '< 1 µs', '2 ms'])
 })
 
 t.test('the time of a handler is the same in the timeline and the toolbar', async t => {

@@ -6,8 +6,8 @@ import { Ajv } from 'ajv'
 import { PROFILE_SCHEMA } from '../../../../../docs/scripts/profile.js'
 import { QUERY_CHANNEL } from '../../../src/queries/channel.js'
 import { recordQuery } from '../../../src/queries/observe.js'
-import { announce, beginQuery, callAsync, callBack, endQuery, type Query } from '../../../src/queries/query.js'
-import { milliseconds } from '../../../src/view/components.js'
+import { announceQuery, beginQuery, callAsync, callBack, endQuery, type Query } from '../../../src/queries/query.js'
+import { formatTime } from '../../../src/view/components.js'
 import { profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
 import { BROKEN, declareArticles, queriesOf, unknownColumn } from './database.js'
@@ -64,7 +64,7 @@ inBothProducts('the time of a loop is compared with that of the request, without
   const response = await app.inject('/')
   t.match(response.body, /hindsight/i, 'it has a toolbar')
   const profile = await profileOf(app, response)
-  t.match(queriesOf(profile).findings[0]?.text, new RegExp(` of ${milliseconds(profile.duration)}$`))
+  t.match(queriesOf(profile).findings[0]?.text, new RegExp(` of ${formatTime(profile.duration)}$`))
 })
 
 inBothProducts('the position of an error is that in the masked statement', async (t, build) => {
@@ -214,7 +214,7 @@ inBothProducts('a query that is announced has one of its driver, also where it h
   const app = await build((app) => app.get('/', async () => {
     for (const statement of ['select 1', 'COMMIT;']) {
       const query = beginQuery({ system: 'mysql', statement, isOuter: true }) as Query
-      announce(query)
+      announceQuery(query)
       if (statement === 'COMMIT;') endQuery(query)
       recordQuery({ system: 'redis', statement: 'PING' })()
       send(`${statement} of the driver`)

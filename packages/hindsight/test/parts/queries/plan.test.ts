@@ -1,6 +1,6 @@
 import { mock } from 'node:test'
 import t from 'tap'
-import { explain, readPlan, planProblem } from '../../../src/parts/queries/plan.js'
+import { explainStatement, readPlan, planProblem } from '../../../src/parts/queries/plan.js'
 
 const SYSTEMS = ['postgresql', 'mysql', 'sqlite']
 
@@ -135,30 +135,32 @@ t.test('only a statement that may be explained is run, in a read-only transactio
     calls.push(statements)
     return [{ 'QUERY PLAN': 'Index Scan using item_pkey on item' }]
   }
-  t.same(await explain({ system: 'postgresql', statement, parameters: [7] }, run), {
+  t.same(await explainStatement({ system: 'postgresql', statement, parameters: [7] }, run), {
     plan: 'Index Scan using item_pkey on item', sentence: 'The plan has no sequential scan.'
   })
-  await explain({ system: 'mysql', statement: 'select * from item' }, run)
-  await explain({ system: 'sqlite', statement: 'select * from item where id = :id', parameters: { id: 1 } }, run)
+  await explainStatement({ system: 'mysql', statement: 'select * from item' }, run)
+  await explainStatement({ system: 'sqlite', statement: 'select * from item where id = :id', parameters: { id: 1 } }, run)
   t.same(calls, [
     ['begin', 'set transaction read only', 'set local statement_timeout = 2000', 'explain select * from item where id = 7'],
     ['start transaction read only', '/*M! set statement max_statement_time = 2 for */ explain select /*+ max_execution_time(2000) */ * from item'],
     ['explain query plan select * from item where id = 1']
   ])
   const values = ["' or 1 = 1; delete from item --", "\\'; delete from item --"]
-  t.match(await explain({ system: 'postgresql', statement: 'select * from item where id = $1 /* ? */', parameters: values.slice(0, 1) }, run), { plan: String })
+  const commented = { system: 'postgresql', statement: 'select * from item where id = $1 /* ? */', parameters: values.slice(0, 1) }
+  t.match(await explainStatement(commented, run), { plan: String })
   t.same(calls.splice(3), [[
     'begin', 'set transaction read only', 'set local statement_timeout = 2000', "explain select * from item where id = ''' or 1 = 1; delete from item --'"
   ]])
   for (const system of SYSTEMS) {
     const statement = `select * from item where id = ${system === 'postgresql' ? '$1' : '?'}`
-    t.match(await explain({ system, statement, parameters: values.slice(1) }, run), { plan: null, sentence: READ_DIFFERENTLY }, system)
+    t.match(await explainStatement({ system, statement, parameters: values.slice(1) }, run), { plan: null, sentence: READ_DIFFERENTLY }, system)
   }
-  for (const [statement, , system = 'postgresql'] of HOSTILE) t.equal((await explain({ system, statement }, run)).plan, null)
+  for (const [statement, , system = 'postgresql'] of HOSTILE) t.equal((await explainStatement({ system, statement }, run)).plan, null)
   t.equal(calls.length, 3)
-  t.match(await explain({ system: 'postgresql', statement: 'select 1' }, undefined), { plan: null, sentence: /^There is no plan: no client of this process/ })
+  const sentence = /^There is no plan: no client of this process/
+  t.match(await explainStatement({ system: 'postgresql', statement: 'select 1' }, undefined), { plan: null, sentence })
   const failing = async (): Promise<never> => { throw new Error('canceling statement due to statement timeout') }
-  t.same(await explain({ system: 'postgresql', statement: 'select 1' }, failing), {
+  t.same(await explainStatement({ system: 'postgresql', statement: 'select 1' }, failing), {
     plan: null, sentence: 'There is no plan: the database refused: canceling statement due to statement timeout.'
   })
 })
@@ -166,7 +168,7 @@ t.test('only a statement that may be explained is run, in a read-only transactio
 t.test('a database that does not answer is not awaited', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  const answer = explain({ system: 'postgresql', statement: 'select 1' }, () => new Promise(() => {}))
+  const answer = explainStatement({ system: 'postgresql', statement: 'select 1' }, () => new Promise(() => {}))
   mock.timers.tick(3_000)
   const { plan, sentence } = await answer
   t.same([plan, sentence], [null, 'There is no plan: the database refused: no answer within 3 seconds.'])

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { html } from '../../../src/view/text.js'
-import { highlighted, markOf, runnable } from '../../../src/parts/queries/statement-text.js'
+import { highlightedText, markOf, runnableText } from '../../../src/parts/queries/statement-text.js'
 
 t.test('a statement can be run again with its parameters as literals', (t) => {
   const cases: Array<[system: string, statement: string, parameters: unknown, expected: string]> = [
@@ -16,7 +16,7 @@ t.test('a statement can be run again with its parameters as literals', (t) => {
     ['mongodb', 'items.find', [{ a: 1 }, null], 'items.find({"a":1}, null)'],
     ['mongodb', 'items.find', { a: 1 }, 'items.find({"a":1})']
   ]
-  for (const [system, statement, parameters, expected] of cases) t.equal(runnable({ system, statement, parameters }), expected)
+  for (const [system, statement, parameters, expected] of cases) t.equal(runnableText({ system, statement, parameters }), expected)
   t.end()
 })
 
@@ -24,7 +24,7 @@ t.test('the place of an error is found in the statement with its parameters', (t
   const marked = (statement: string, parameters: unknown, position: unknown): string | undefined => {
     const query = { system: 'postgresql', statement, parameters }
     const mark = markOf(query, position)
-    return mark === undefined ? undefined : runnable(query).slice(mark)
+    return mark === undefined ? undefined : runnableText(query).slice(mark)
   }
   t.equal(marked('select $1, titel from t', ['a long value'], 12), 'titel from t')
   t.equal(marked("select '\u{1F600}', titel", [], 13), 'titel', 'characters are counted, not units of UTF-16')
@@ -37,7 +37,7 @@ t.test('the place of an error is found in the statement with its parameters', (t
 
 t.test('statements are highlighted and escaped', (t) => {
   const markup = (statement: string, parameters: unknown = [], position?: number, system = 'postgresql'): string =>
-    String(html`${highlighted({ system, statement, parameters }, position)}`)
+    String(html`${highlightedText({ system, statement, parameters }, position)}`)
   t.equal(markup("SELECT a, '<b>', 1 -- c\nfrom \"t\" where id = $1", [2]),
     '<span class="sql-keyword">SELECT</span> a, <span class="sql-string">&#39;&#60;b&#62;&#39;</span>, <span class="sql-number">1</span> ' +
     '<span class="sql-comment">-- c</span>\n<span class="sql-keyword">from</span> &#34;t&#34; <span class="sql-keyword">where</span> ' +

@@ -1,7 +1,7 @@
 import http from 'node:http'
 import { hostname } from 'node:os'
 import t from 'tap'
-import { matcher } from '../../../src/store/criteria.js'
+import { criteriaMatcher } from '../../../src/store/criteria.js'
 import { readSearch } from '../../../src/store/search-query.js'
 import type { Profile, ProfileSummary } from '../../../src/store/profile.js'
 import { recordOf } from '../../../src/store/summary.js'
@@ -25,8 +25,8 @@ t.test('a request is of a kind, by what its client says', async (t) => {
   for (const [headers, kind, injected] of cases) {
     const record = recordOf(profile('000001', { collectors: { request: { headers, injected } } }))
     t.equal(record.summary.values?.kind, kind, JSON.stringify(headers))
-    t.equal(matcher(readSearch({ q: `kind:${kind}` }).criteria)(record), true)
-    t.equal(matcher(readSearch({ q: `-kind:${kind}` }).criteria)(record), false)
+    t.equal(criteriaMatcher(readSearch({ q: `kind:${kind}` }).criteria)(record), true)
+    t.equal(criteriaMatcher(readSearch({ q: `-kind:${kind}` }).criteria)(record), false)
   }
   t.throws(() => readSearch({ q: 'kind:page' }), { message: 'Invalid "kind": "page" is not document, fetch, asset or injected.' })
 })

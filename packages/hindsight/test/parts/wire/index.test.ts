@@ -7,7 +7,7 @@ import { request as requestPart } from '../../../src/parts/request/index.js'
 import { wire } from '../../../src/parts/wire/index.js'
 import { writeAs } from '../../../src/reading/formats/formats.js'
 import { profileMarkdown } from '../../../src/reading/profile-markdown.js'
-import { replay } from '../../../src/reading/replay/replay.js'
+import { replayRequest } from '../../../src/reading/replay/replay.js'
 import { storedRequest } from '../../../src/reading/replay/stored-request.js'
 import { profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
@@ -82,7 +82,7 @@ inBothProducts('formats, Markdown and replays have what the client sent', async 
   const markdown = profileMarkdown(stored, null, app.hindsight.parts)
   const block = /## Request[^]*?\n(\{.*\})\n/.exec(markdown)?.[1] ?? ''
   t.same(JSON.parse(block), { ...payload, password: '******' })
-  const again = await replay(app, storedRequest(stored, ({ name }) => name === 'body.password' ? '123456' : undefined))
+  const again = await replayRequest(app, storedRequest(stored, ({ name }) => name === 'body.password' ? '123456' : undefined))
   t.same([again.status, received], [200, [payload, payload]], 'the replay sent the same body')
 
   const form = await profileOf(app, await app.inject({

@@ -15,7 +15,7 @@ import { profilerPages } from '../../../src/routes/profiler-pages.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
 import { HOSTILE } from '../../parts/hostile.js'
 import { inBothProducts } from '../../support/products.js'
-import { visible } from '../../../src/view/text.js'
+import { visibleText } from '../../../src/view/text.js'
 import { sample } from '../../parts/sample.js'
 import { parseHtml } from '../../support/parse-html.js'
 
@@ -169,7 +169,7 @@ t.test('an unknown or malformed token is a 404', async t => {
     const response = await app.inject({ url: `/_profiler/${segment}`, headers: html })
     t.equal(response.statusCode, 404, segment)
     if (/json$/.test(segment)) t.match(response.json(), { code: 'HINDSIGHT_TOKEN_NOT_FOUND', message: `Token "${token}" was not found.` }, segment)
-    else t.match(page(response.body).querySelector('.lead')?.textContent, `Token "${visible(token)}" was not found.`, segment)
+    else t.match(page(response.body).querySelector('.lead')?.textContent, `Token "${visibleText(token)}" was not found.`, segment)
     t.match((await app.inject({ url: `/_profiler/${segment}`, headers: json })).json(), { code: 'HINDSIGHT_TOKEN_NOT_FOUND' }, segment)
   }
 })

@@ -3,9 +3,9 @@ import { PassThrough, Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
 import t from 'tap'
 import { pluginOf } from '../../support/products.js'
-import { execute } from '../../../src/cli/run.js'
+import { executeCommand } from '../../../src/cli/run.js'
 import type { HindsightOptions } from '../../../src/options.js'
-import { replay } from '../../../src/reading/replay/replay.js'
+import { replayRequest } from '../../../src/reading/replay/replay.js'
 import { storedRequest } from '../../../src/reading/replay/stored-request.js'
 import { MemoryStorage } from '../../../src/store/memory.js'
 import { openStorage } from '../../../src/store/open.js'
@@ -271,9 +271,9 @@ inBothProducts('a response that does not end is aborted', async (t, build) => {
   // The timeout does not keep a process running.
   await listen(app)
   await t.rejects(
-    replay(app, storedRequest(requested({ target: '/never' })), 100), { message: 'The replay failed: No response within 0.1 seconds.' }
+    replayRequest(app, storedRequest(requested({ target: '/never' })), 100), { message: 'The replay failed: No response within 0.1 seconds.' }
   )
-  t.match(await replay(app, storedRequest(requested({ target: '/always' })), 200), { url: /\/always$/ })
+  t.match(await replayRequest(app, storedRequest(requested({ target: '/always' })), 200), { url: /\/always$/ })
 })
 
 inBothProducts('only forms of the profiler, from clients with access, send a request', async (t, build) => {
@@ -334,7 +334,7 @@ inBothProducts('the command sends the request through the service', async (t, bu
   const command = async (...args: string[]): Promise<{ code: number, out: string, err: string }> => await commandAt({}, ...args)
   const commandAt = async (screen: object, ...args: string[]): Promise<{ code: number, out: string, err: string }> => {
     const [out, err] = [Object.assign(new PassThrough(), screen), new PassThrough()]
-    const code = await execute(['replay', ...args], out, err)
+    const code = await executeCommand(['replay', ...args], out, err)
     return { code, out: String(out.read() ?? ''), err: String(err.read() ?? '') }
   }
   t.match(await command(token, '--url', url), { code: 1, err: /"POST \/orders" may repeat side effects: --yes replays it\./ })

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import t from 'tap'
 import { storageContract } from '../../../src/storage-contract.js'
-import { matcher, type Criteria } from '../../../src/store/criteria.js'
+import { criteriaMatcher, type Criteria } from '../../../src/store/criteria.js'
 import { SqliteStorage } from '../../../src/store/sqlite.js'
 import { recordOf } from '../../../src/store/summary.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
@@ -263,7 +263,7 @@ t.test('SQL selects the same profiles as the matcher', async (t) => {
   let matched = 0
   for (let round = 0; round < 500; round++) {
     const criteria = randomCriteria()
-    const expected = entries.filter(matcher(criteria)).map(({ summary }) => summary.token).reverse()
+    const expected = entries.filter(criteriaMatcher(criteria)).map(({ summary }) => summary.token).reverse()
     const actual = (await storage.search({ criteria, limit: 1_000 })).profiles.map(({ token }) => token)
     if (actual.join() !== expected.join()) t.same(actual, expected, JSON.stringify(criteria))
     if (Object.keys(criteria).length > 0 && expected.length > 0) matched++

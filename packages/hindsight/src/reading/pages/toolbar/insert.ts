@@ -3,13 +3,13 @@ import { ReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attempt } from '../../../call.js'
+import { attemptCall } from '../../../call.js'
 import { generateNonce, headerValues, isRedirect, preventCaching, type Nonces } from '../../../http/responses.js'
 import type { Origin } from '../../../http/origin.js'
 import { stateOf } from '../../../lifecycle/state.js'
 import { unfinishedProfile } from '../../../parts/collect.js'
 import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
-import { toolbar, toolbarOf } from './toolbar.js'
+import { renderToolbar, toolbarOf } from './toolbar.js'
 
 /** The attributes and the end of a tag (HTML Standard, section 13.2.5): a value in quotes may have `>`. */
 const ATTRIBUTES =
@@ -56,7 +56,7 @@ export function insertToolbar ({ hindsight }: FastifyInstance): (
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
     const unfinished = unfinishedProfile(request, reply, parts.filter((part) => part.toolbar !== undefined))
     const bar = toolbarOf(unfinished, url, parts, editor)
-    const markup = inAscii(String(toolbar(bar, `${origin.prefix}${base}/_profiler`, nonces)))
+    const markup = inAscii(String(renderToolbar(bar, `${origin.prefix}${base}/_profiler`, nonces)))
     const whole = page.slice(0, end) + markup + page.slice(end)
     preventCaching(reply)
     if (!extendsPolicy) removeValidators(reply)
@@ -70,7 +70,7 @@ export function insertToolbar ({ hindsight }: FastifyInstance): (
     // Fastify handles the error of a stream that has failed.
     const page = await buffer(file).catch(() => null)
     if (page === null) return file
-    const whole = attempt(() => insert(request, reply, page, url), (error) => {
+    const whole = attemptCall(() => insert(request, reply, page, url), (error) => {
       warn('A page is sent without the toolbar', error)
     })
     if (whole === undefined) return Readable.from([page])

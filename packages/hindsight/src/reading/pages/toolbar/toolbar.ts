@@ -38,7 +38,7 @@ const REQUESTS = html`<button type="button" class="head">\
  * stylesheet is loaded. `base` is the path of the profiler's routes. `nonces` are for policies that do not allow the
  * URLs of the files.
  */
-export function toolbar ({ data, items }: Toolbar, base: string, nonces?: Nonces): SafeHtml {
+export function renderToolbar ({ data, items }: Toolbar, base: string, nonces?: Nonces): SafeHtml {
   const { url, token, status, time } = data
   const files = addressesOf(toolbarAssets, base)
   const link = html`href="${url}" target="_top"`

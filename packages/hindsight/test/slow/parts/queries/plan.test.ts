@@ -4,7 +4,7 @@ import mysql from 'mysql2/promise'
 import pg from 'pg'
 import t from 'tap'
 import { observe } from '../../../../src/queries.js'
-import { explain } from '../../../../src/parts/queries/plan.js'
+import { explainStatement } from '../../../../src/parts/queries/plan.js'
 import type { Run } from '../../../../src/queries/run.js'
 import { profileOf } from '../../../support/app.js'
 import { mariaServer } from '../../support/mariadb.js'
@@ -66,9 +66,9 @@ if (postgres !== null) {
     // What `explain` runs, with a statement in place of the plan.
     const instead = (statement: string): Run => async (statements) => await run?.([...statements.slice(0, -1), statement]) ?? []
     const explained = { system: 'postgresql', statement: 'select 1' }
-    t.match(await explain(explained, instead('delete from item')), { plan: null, sentence: /cannot execute DELETE in a read-only transaction/ })
-    t.match(await explain(explained, instead('select pg_sleep(10)')), { plan: null, sentence: /canceling statement due to statement timeout/ })
-    t.match(await explain(explained, instead("select set_config('search_path', 'other', false)")), { plan: 'other' })
+    t.match(await explainStatement(explained, instead('delete from item')), { plan: null, sentence: /cannot execute DELETE in a read-only transaction/ })
+    t.match(await explainStatement(explained, instead('select pg_sleep(10)')), { plan: null, sentence: /canceling statement due to statement timeout/ })
+    t.match(await explainStatement(explained, instead("select set_config('search_path', 'other', false)")), { plan: 'other' })
     t.equal((await pool.query('show search_path')).rows[0].search_path, '"$user", public')
     t.equal(await postgres.psql('select count(*) from item'), '20000')
   })

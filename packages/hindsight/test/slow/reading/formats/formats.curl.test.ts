@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { visible } from '../../../../src/view/text.js'
+import { visibleText } from '../../../../src/view/text.js'
 import { storedRequest } from '../../../../src/reading/replay/stored-request.js'
 import { hostileProfile, requested, written } from '../../../reading/formats/stored.js'
 import { testdir } from '../../../support/folder.js'
@@ -44,7 +44,7 @@ t.test('a shell sends exactly the stored request, for any profile', async (t) =>
     const command = written('curl', profile)
     const args = called(command)
     const sent = argument(args, '--data-raw')
-    const isPrintable = body?.isWellFormed() === true && visible(body) === body
+    const isPrintable = body?.isWellFormed() === true && visibleText(body) === body
     if (sent !== (isPrintable ? body : undefined)) throw new Error(`${JSON.stringify(sent)} instead of ${JSON.stringify(body)}`)
     if (command.includes('# The body is left out: it has control characters.') === isPrintable) throw new Error('the comment')
     if (argument(args, '--url') !== origin + target) throw new Error(argument(args, '--url'))

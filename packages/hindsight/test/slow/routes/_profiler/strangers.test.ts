@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { isLong } from '../../../support/long.js'
 import { pluginOf } from '../../../support/products.js'
 import application, { options as serverOptions } from '../../../../../../app/app.js'
-import { preload } from '../../../../src/observe.js'
+import { preloadApplication } from '../../../../src/observe.js'
 import { LIFECYCLE_OPTIONS } from '../../../../../../lib/check-options.js'
 import type { ServiceOptions } from '../../../../../../lib/options.js'
 import type { Services } from '../../../../src/lifecycle/state.js'
@@ -60,7 +60,7 @@ async function start (t: Test, product: Mode, { options = {}, server = {}, prefi
   t.teardown(() => app.close())
   const ours: Route[] = []
   const settings: ServiceOptions = { debug: true, profiler: { storage: 'memory' }, ...options }
-  if (product === 'preload') preload(app, settings)
+  if (product === 'preload') preloadApplication(app, settings)
   let isOurs = !isObserved(product)
   app.addHook('onRoute', ({ method, url }) => { if (isOurs) ours.push(...[method].flat().map((one) => asRoute(one, url, PARAMS))) })
   let part = app
