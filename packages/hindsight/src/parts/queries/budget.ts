@@ -6,7 +6,6 @@ import { recordingOf } from '../../lifecycle/state.js'
 import type { HindsightOptions, QuerySettings } from '../../options.js'
 import { routeName } from '../../routing/route-table.js'
 import { formatCount } from '../../view/text.js'
-import { queryLog } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import type { Finding } from './recorded-query.js'
 
@@ -44,7 +43,7 @@ export function checkBudgets (app: FastifyInstance, setting: HindsightOptions['q
     const recording = recordingOf(request)
     const { maxQueries = Infinity } = request.routeOptions.config.hindsight ?? {}
     // The response about an error is sent in any case.
-    if ((recording.get(queryLog)?.count ?? 0) <= maxQueries || recording.failure !== null) return done(null, payload)
+    if (recording.failure !== null) return done(null, payload)
     describe(request, maxQueries).then((problem) => {
       if (problem === null) return done(null, payload)
       if (setting === 'warn') {
@@ -64,7 +63,8 @@ export function checkBudgets (app: FastifyInstance, setting: HindsightOptions['q
 async function describe (request: FastifyRequest, maxQueries: number): Promise<string | null> {
   // They are loaded already, but in production.
   const [{ collectedBy }, { queryPlace }] = await Promise.all([import('../collect.js'), import('./trace.js')])
-  const { count = 0, findings = [], groups = [] } = collectedBy(recordingOf(request), 'queries') as Partial<Queries>
+  const { count = 0, findings = [], groups = [] } =
+    (collectedBy(recordingOf(request), 'queries') ?? {}) as Partial<Queries>
   if (count <= maxQueries) return null
   const causes = findings.filter(({ kind }) => kind !== 'slow').map(({ text }) => text)
   const [most] = groups.toSorted((a, b) => b.count - a.count)
