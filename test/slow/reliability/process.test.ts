@@ -134,7 +134,10 @@ const endings: Array<[path: string, exception: RegExp, status?: number]> = [
   ['/answered', /^Error: thrown after the response$/, 200]
 ]
 
-for (const [path, expected, status = 500] of endings) {
+// Of each kind one: a call of `process.exit`, an exception, and one after the response.
+const testedEndings = isLong ? endings : endings.filter(([path]) => ['/exit', '/timer', '/answered'].includes(path))
+
+for (const [path, expected, status = 500] of testedEndings) {
   t.test(`an application that is not closed, ${path}: the request that ends the process has a profile`, async (t) => {
     const args = ['--import=tsx', join(import.meta.dirname, 'plain.ts')]
     const { process, port, stored } = await start(t, {}, (dataDir) => ({ args: [...args, dataDir], env: {} }))

@@ -4,8 +4,10 @@ import t from 'tap'
 import { SqliteStorage } from '../../../../src/store/sqlite.js'
 import { checkWritable } from '../../../../src/store/sqlite/availability.js'
 import { failure, profile, tokens } from '../../../parts/fixture.js'
+import { isLong } from '../../../support/long.js'
 import { asides, isConsistent, listed, opened, PER_BATCH, place, put, run, until, writer } from '../../../store/support.js'
 
+const ROUNDS = isLong ? 5 : 2
 const FILES = ['profiles.db', 'profiles.db-lock', 'profiles.db-shm', 'profiles.db-wal']
 
 t.test('a store that is removed while it is open is created again, for all its users', async (t) => {
@@ -39,7 +41,7 @@ t.test('several processes whose store is removed continue in one new store', asy
   const storage = opened(t, { path, maxProfiles: 5_000, maxBytes: 2 ** 26, warn: () => {} })
   const others = [writer(t, path, 'a'), writer(t, path, 'b')]
   await until(() => others.every(({ written }) => written() > 0))
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < ROUNDS; round++) {
     // At once: a removal file by file could remove a part of the new store too.
     const [removed, aside] = [round % 2 === 0 ? dirname(path) : path, `${dirname(path)}-removed`]
     renameSync(removed, aside)
