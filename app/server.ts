@@ -89,7 +89,7 @@ function closeGracefully (app: FastifyInstance, { closeDelay, closeTimeout }: En
   // Further errors are logged, and do not prevent that profiles are written.
   const fail = (err: unknown): void => {
     // An error that belongs to a request was logged with it.
-    const bindings = requestContext.getStore()?.request === undefined ? { err } : {}
+    const bindings = requestContext.getStore()?.trace === undefined ? { err } : {}
     app.log.fatal(bindings, failed ? 'Another uncaught error' : 'Uncaught error, closing')
     if (failed) return
     failed = true

@@ -93,7 +93,7 @@ function checkProfilerRole ({ profilerRole, security, leave = [] }: ServiceOptio
  */
 async function registerPages (app: FastifyInstance, { profilerRole }: ServiceOptions): Promise<void> {
   const { debug } = app.hindsight
-  if (!('profiler' in app.hindsight) || (!debug && profilerRole === undefined)) return
+  if (!app.hindsight.hasProfiles || (!debug && profilerRole === undefined)) return
   const access = debug ? { debugOnly: true } : { isGranted: profilerRole as string }
   const config = { profile: 'failures' as const, ownOriginOnly: true, ...access }
   await app.register(async function profilerScope (scope) {

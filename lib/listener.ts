@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import {
-  callAfter, type HookRun, internalHook, isPromise, isRedirect, type PassName, type Recorder
+  callAfter, type HookRun, internalHook, isPromise, isRedirect, type PassName, type Recorder, type RequestTrace
 } from 'fastify-hindsight/recorder'
 import type { ServiceOptions } from './options.js'
 import { HOOK_OF_STAGE, type ListenerSlot, type Stage } from './stages.js'
@@ -89,14 +89,14 @@ export function defineListener<S extends Stage> (stage: S, name: string, create:
 
 /** Makes the `create` of a listener that calls a function of the recorder for the requests that are recorded. */
 export function whenRecorded (
-  functionOf: (recorder: Recorder) => (request: FastifyRequest, reply: FastifyReply, payload: unknown) => void
+  record: (recorder: Recorder, trace: RequestTrace, payload: unknown) => void
 ) {
   return ({ hindsight: { recorder } }: FastifyInstance) => {
-    if (recorder === undefined) return 'not in debug mode'
-    const record = functionOf(recorder)
-    return (request: FastifyRequest, reply: FastifyReply, payload?: unknown): Skip | undefined => {
-      if (!stateOf(request).recording.isRecording) return notRecorded
-      record(request, reply, payload)
+    if (recorder === null) return 'not in debug mode'
+    return (request: FastifyRequest, _reply: FastifyReply, payload?: unknown): Skip | undefined => {
+      const { trace } = stateOf(request)
+      if (!trace.recording.isRecording) return notRecorded
+      record(recorder, trace, payload)
     }
   }
 }

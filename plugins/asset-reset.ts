@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { afterBody, servicesOf } from 'fastify-hindsight/recorder'
+import { afterBody, traceOf } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
 import { assets as assetsPart } from '../lib/parts/listeners.js'
 import { defineListener, Skip } from '../lib/listener.js'
@@ -25,7 +25,7 @@ export const assetReset = defineListener('kernel.finish_request', 'asset-reset',
     const state = stateOf(request)
     const { assets } = state
     if (assets === undefined) return unused
-    state.recording.collect(assetsPart, () => servicesOf(request).mask.value({ files: [...assets] }))
+    state.recording.collect(assetsPart, () => traceOf(request).services.mask.value({ files: [...assets] }))
     afterBody(reply, payload, () => { state.assets = undefined })
   }
 })

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
-  cspPart, isRedirect, noncesOf, type RequestTrace, type Services, traceOf, withNonce, withReportUri
+  cspPart, isRedirect, noncesOf, type RequestTrace, traceOf, withNonce, withReportUri
 } from 'fastify-hindsight/recorder'
 import { defineListener, Skip, notOnRedirect } from '../lib/listener.js'
 
@@ -79,9 +79,13 @@ function isDocument (request: FastifyRequest, reply: FastifyReply): boolean {
     /^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))
 }
 
+type Hindsight = FastifyInstance['hindsight']
+
 /** The address for reports about a page, of a route of the profiler; null without a profile. */
-function reportUri ({ base, mayReceiveDetails, originOf, recorder }: Services, request: FastifyRequest): string | null {
-  const profile = mayReceiveDetails(request) ? recorder?.profileOf(request) ?? null : null
+function reportUri (
+  { base, mayReceiveDetails, originOf, recorder }: Hindsight, request: FastifyRequest
+): string | null {
+  const profile = mayReceiveDetails(request) ? recorder?.profileOf(traceOf(request)) ?? null : null
   return profile && `${originOf(request).prefix}${base}/_profiler/csp-report/${profile.token}`
 }
 

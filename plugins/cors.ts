@@ -1,8 +1,8 @@
 import fastifyCors, { type FastifyCorsOptions } from '@fastify/cors'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
-  corsPart, corsVerdict, isPreflight, isProfilerPath, isSameOrigin, originsText, pathnameOf, recordingOf, routeConfigOf,
-  ruleFinder, servicesOf
+  corsPart, corsVerdict, isPreflight, isProfilerPath, isSameOrigin, originsText, pathnameOf, routeConfigOf, ruleFinder,
+  traceOf
 } from 'fastify-hindsight/recorder'
 import type { CorsRule } from '../lib/options.js'
 import { stateOf } from '../lib/state.js'
@@ -55,7 +55,7 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
     if (rule === null) return noRule
     const refusal = preflightRefusal(rule, request)
     const reason = refusal?.reason ?? null
-    if (recordingOf(request).isRecording) collectVerdict(request, reply, rules, rule, reason)
+    if (traceOf(request).recording.isRecording) collectVerdict(request, reply, rules, rule, reason)
     return setHeaders(request, reply).then(() => {
       // Meaningless on a preflight (Fetch, section 3.3.3).
       reply.removeHeader('access-control-expose-headers')
@@ -70,7 +70,7 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
   function respond (request: FastifyRequest, reply: FastifyReply): HookResult | Promise<HookResult> {
     const { origin } = request.headers
     // Without an origin no header is set in any case: only a profile needs the reason.
-    const { isRecording } = recordingOf(request)
+    const { isRecording } = traceOf(request).recording
     const needsReason = origin !== undefined || isRecording
     if (needsReason && isProfiler(request)) return ownOnly
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
@@ -106,7 +106,7 @@ function collectVerdict (
   request: FastifyRequest, reply: FastifyReply, rules: CorsRule[], rule: CorsRule | null, reason: string | null
 ): void {
   const state = stateOf(request)
-  const { mask } = servicesOf(request)
+  const { mask } = traceOf(request).services
   const {
     origin = null, 'access-control-request-method': method, 'access-control-request-headers': headers = ''
   } = request.headers

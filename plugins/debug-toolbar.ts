@@ -1,4 +1,4 @@
-import { addServerTiming, loadDebugPages, recordingOf } from 'fastify-hindsight/recorder'
+import { addServerTiming, loadDebugPages, traceOf } from 'fastify-hindsight/recorder'
 import { defineListener, Skip } from '../lib/listener.js'
 
 const noProfile = new Skip('the request has no profile, or its client may not see it')
@@ -9,10 +9,11 @@ export const debugToolbar = defineListener('kernel.response', 'debug-toolbar', a
   const { toolbar = true, serverTiming = false } = options
   const { insertToolbar } = await loadDebugPages()
   const insert = insertToolbar(app)
-  return (request, reply, payload) => {
-    if (serverTiming && app.hindsight.mayReceiveDetails(request)) addServerTiming(request, reply)
-    const url = app.hindsight.recorder?.link(request, reply) ?? null
+  return (request, _reply, payload) => {
+    const trace = traceOf(request)
+    if (serverTiming && app.hindsight.mayReceiveDetails(request)) addServerTiming(trace)
+    const url = app.hindsight.recorder?.link(trace) ?? null
     if (url === null) return noProfile
-    return toolbar ? recordingOf(request).measureOwn(() => insert(request, reply, payload, url)) : undefined
+    return toolbar ? trace.recording.measureOwn(() => insert(trace, payload, url)) : undefined
   }
 })

@@ -2,9 +2,9 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { STATUS_CODES } from 'node:http'
 import {
-  addVary, callAfter, applicationFrame, attemptCall, dropReplaced, internalHook, invalidHeaders, isError,
-  loadDebugPages, maskOf, messageOf, nameOf, percentEncoded, plainStack, preventCaching, readProperty, recordingOf,
-  renderShortError, errorRepresentation, servicesOf, statusOf, watchErrorHandlers
+  addVary, callAfter, applicationFrame, attemptCall, dropReplaced, internalHook, invalidHeaders, isError, loadDebugPages,
+  messageOf, nameOf, percentEncoded, plainStack, preventCaching, readProperty, renderShortError, errorRepresentation,
+  type RequestTrace, statusOf, traceOf, watchErrorHandlers
 } from 'fastify-hindsight/recorder'
 import type { ListenerSlot } from '../lib/stages.js'
 import { stateOf } from '../lib/state.js'
@@ -28,8 +28,9 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   app.addHook('onError', internalHook(function startErrorPass (
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
-    fail(request, reply, error)
-    if (request.server.errorHandler !== ownHandler && app.hindsight.recorder) watchErrorHandlers(request, reply)
+    fail(traceOf(request), error)
+    const { recorder } = app.hindsight
+    if (request.server.errorHandler !== ownHandler && recorder !== null) watchErrorHandlers(traceOf(request), recorder)
     if (reply.raw.headersSent) done()
     else callAfter(runErrorPass(request, reply), () => done(), () => done())
   }))
@@ -39,8 +40,8 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const state = stateOf(request)
     const { recording } = state
     if (recording.sending.followsAnswer) {
-      const second = secondError(request, payload)
-      if (second !== recording.sending.again) return answerWithBoth(recording.raised, second, request, reply)
+      const second = secondError(state.trace, payload)
+      if (second !== recording.sending.again) return answerWithBoth(recording.raised, second, state.trace)
       // Hooks of the first response are running. Fastify sends it, and logs that another one cannot be sent.
       recording.addError(second)
     }
@@ -50,10 +51,10 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   // The application may replace it.
   const ownHandler = app.errorHandler
 
-  function fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
+  function fail (trace: RequestTrace, error: unknown): void {
     const { recorder } = app.hindsight
-    if (recorder === undefined) recordingOf(request).failure = { error, after: null }
-    else recorder.fail(request, reply, error)
+    if (recorder === null) trace.recording.failure = { error, after: null }
+    else recorder.fail(trace, error)
   }
 
   function runErrorPass (request: FastifyRequest, reply: FastifyReply): unknown {
@@ -69,75 +70,71 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     const state = stateOf(request)
     if (reply.raw.headersSent) {
       // Another response was sent. Fastify, too, ends one that is not complete.
-      logUncaught(raised, request, 500)
+      logUncaught(raised, state.trace, 500)
       if (!reply.sent) reply.raw.destroy(isError(raised) ? raised as Error : undefined)
       return
     }
-    if (state.failed && state.recording.raised === raised) return answer(raised, request, reply)
+    if (state.failed && state.recording.raised === raised) return answer(raised, state.trace)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
-    fail(request, reply, raised)
+    fail(state.trace, raised)
     const passed = runErrorPass(request, reply)
-    return callAfter(passed, () => answer(raised, request, reply)) as ReturnType<typeof handleError>
+    return callAfter(passed, () => answer(raised, state.trace)) as ReturnType<typeof handleError>
   }
 
-  function answer (
-    raised: unknown, request: FastifyRequest, reply: FastifyReply
-  ): undefined | string | Promise<undefined> {
-    const state = stateOf(request)
+  function answer (raised: unknown, trace: RequestTrace): undefined | string | Promise<undefined> {
+    const { request, reply, recording } = trace
     try {
       prepareFailedReply(raised, request, reply)
-      logUncaught(raised, request, reply.statusCode)
-      const body = bodyOf(raised, request, reply)
-      if (state.recording.sending.answer()) return body
+      logUncaught(raised, trace, reply.statusCode)
+      const body = bodyOf(raised, trace)
+      if (recording.sending.answer()) return body
       // A hook of this response has failed, and may fail again: the listeners run without the hooks of the application.
       const ofResponse = ({ stage }: ListenerSlot): boolean =>
         stage === 'kernel.response' || stage === 'kernel.finish_request'
       return callAfter(
         runSlots(slots.filter(ofResponse), request, reply, body),
-        (payload) => { sendDirectly(request, reply, payload as string) },
-        (second) => { answerWithBoth(raised, second, request, reply) }
+        (payload) => { sendDirectly(trace, payload as string) },
+        (second) => { answerWithBoth(raised, second, trace) }
       ) as undefined | Promise<undefined>
     } catch (second) {
-      answerWithBoth(raised, second, request, reply)
+      answerWithBoth(raised, second, trace)
     }
   }
 
-  function bodyOf (raised: unknown, request: FastifyRequest, reply: FastifyReply): string {
-    const state = stateOf(request)
-    const { mayReceiveDetails, recorder } = servicesOf(request)
+  function bodyOf (raised: unknown, trace: RequestTrace): string {
+    const { request, reply, recording } = trace
+    const { mayReceiveDetails, recorder } = app.hindsight
     const { type, contentType } = errorRepresentation(request.headers.accept)
-    state.recording.events?.setCurrentCode(reply, 'diagnostic page')
+    recording.events?.setCurrentCode(reply, 'diagnostic page')
     reply.header('content-type', contentType)
     addVary(reply, 'Accept')
     if (pages === null || !mayReceiveDetails(request)) {
-      const detail = refusalDetail(raised, request)
+      const detail = refusalDetail(raised, trace)
       if (detail !== undefined) preventCaching(reply)
-      return renderShortError(reply.statusCode, type, { token: referenceOf(request), detail })
+      return renderShortError(reply.statusCode, type, { token: referenceOf(trace), detail })
     }
-    const profile = recorder?.profileOf(request) ?? null
-    if (profile !== null) state.recording.profile = profile
-    const { body, exception } = state.recording.measureOwn(() => pages.diagnosticPage(request, reply, type))
+    const profile = recorder?.profileOf(trace) ?? null
+    if (profile !== null) recording.profile = profile
+    const { body, exception } = recording.measureOwn(() => pages.diagnosticPage(trace, type))
     preventCaching(reply)
     if (exception === undefined) return body
-    const frame = applicationFrame(request)
+    const frame = applicationFrame(trace)
     reply.header('x-debug-exception', percentEncoded(exception.message.slice(0, MAX_MESSAGE)))
     if (frame !== null) reply.header('x-debug-exception-file', `${percentEncoded(frame.file)}:${frame.line}`)
     return body
   }
 
   /** Answers with a short error that has both errors, where the page of the first could not be made or sent. */
-  function answerWithBoth (raised: unknown, second: unknown, request: FastifyRequest, reply: FastifyReply): void {
-    const state = stateOf(request)
-    state.recording.addError(second)
+  function answerWithBoth (raised: unknown, second: unknown, trace: RequestTrace): void {
+    const { request, reply } = trace
+    trace.recording.addError(second)
     logError(request, second, { channel: 'request' }, 'An error was raised while another one was being answered')
-    const { mayReceiveDetails } = servicesOf(request)
     const status = statusOf(raised, reply.statusCode)
     const { type, contentType } = errorRepresentation(request.headers.accept)
-    const detail = pages !== null && mayReceiveDetails(request)
-      ? maskOf(request).text(`${plainStack(raised)}\n\nRaised while this error was answered:\n${plainStack(second)}`)
+    const detail = pages !== null && app.hindsight.mayReceiveDetails(request)
+      ? trace.mask.text(`${plainStack(raised)}\n\nRaised while this error was answered:\n${plainStack(second)}`)
       : undefined
-    const token = referenceOf(request)
-    const body = renderShortError(status, type, { token, detail })
+    const body = renderShortError(status, type, { token: referenceOf(trace), detail })
     dropReplaced(reply)
     dropInvalid(request, reply)
     reply.code(status).headers({
@@ -146,7 +143,29 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'"
     })
     addVary(reply, 'Accept')
-    sendDirectly(request, reply, body)
+    sendDirectly(trace, body)
+  }
+
+  // The token that operators can look up; in debug mode clients that may not see the debug surface receive none.
+  function referenceOf (trace: RequestTrace): string | undefined {
+    const { debug, recorder } = app.hindsight
+    return debug ? undefined : recorder?.profileOf(trace)?.token
+  }
+
+  // The wording is that of the observed service's log.
+  function logUncaught (raised: unknown, trace: RequestTrace, status: number): void {
+    const { request, recording: { exceptions } } = trace
+    const { name, message } = exceptions?.at(-1) ?? { name: nameOf(raised), message: messageOf(raised) }
+    const frame = exceptions === undefined ? null : applicationFrame(trace)
+    const place = frame === null ? '' : ` at ${frame.file}${frame.line > 0 ? `:${frame.line}` : ''}`
+    const line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"${place}`
+    const { recorder, profilerUrl } = app.hindsight
+    const token = recorder?.profileOf(trace)?.token
+    // Not the address in the profile: that has the `Host` of the client.
+    const profiles = token === undefined ? null : profilerUrl
+    const fields = { channel: 'request', ...(profiles !== null && { profile: `${profiles}${token}` }) }
+    if (status >= 500) logError(request, raised, fields, line)
+    else request.log[exceptions === undefined ? 'info' : 'warn']({ statusCode: status, ...fields }, line)
   }
 }, { fastify: '5.x', name: 'hindsight/error-handler' })
 
@@ -154,8 +173,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
  * Why a response follows the page: a hook of the application has failed for the page, and Fastify sends its own error,
  * which is recorded in debug mode; or the application has sent a response twice.
  */
-function secondError (request: FastifyRequest, payload: unknown): unknown {
-  const { recording } = stateOf(request)
+function secondError ({ request, recording }: RequestTrace, payload: unknown): unknown {
   const message = messageIn(payload)
   const isByHook = message !== undefined || recording.sending.hookFailed || !recording.isRecording
   if (!isByHook) return recording.sending.repeat(request)
@@ -170,9 +188,9 @@ function messageIn (payload: unknown): string | undefined {
 }
 
 /** Sends a response without the hooks of the application. */
-function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: string): void {
+function sendDirectly ({ request, reply, recording }: RequestTrace, body: string): void {
   const { raw } = reply
-  recordingOf(request).sending.pass(body)
+  recording.sending.pass(body)
   reply.hijack()
   if (raw.headersSent) {
     raw.destroy()
@@ -184,35 +202,13 @@ function sendDirectly (request: FastifyRequest, reply: FastifyReply, body: strin
   raw.end(body)
 }
 
-// The token that operators can look up; in debug mode clients that may not see the debug surface receive none.
-function referenceOf (request: FastifyRequest): string | undefined {
-  const { debug, recorder } = servicesOf(request)
-  return debug ? undefined : recorder?.profileOf(request)?.token
-}
-
 /** Why request validation refused a message, for a client that may see no more than that. */
-function refusalDetail (raised: unknown, request: FastifyRequest): string | undefined {
-  const { mayReceiveReason, originOf } = servicesOf(request)
+function refusalDetail (raised: unknown, { request, mask, services }: RequestTrace): string | undefined {
+  const { mayReceiveReason, originOf } = services
   const { problem } = originOf(request)
   if (raised !== problem || problem === null || !mayReceiveReason(request)) return undefined
   const { name, message } = problem.cause as Error
-  return maskOf(request).text(`${problem.name}: ${problem.message}\n\nCaused by ${name}: ${message}`)
-}
-
-// The wording is that of the observed service's log.
-function logUncaught (raised: unknown, request: FastifyRequest, status: number): void {
-  const { exceptions } = recordingOf(request)
-  const { name, message } = exceptions?.at(-1) ?? { name: nameOf(raised), message: messageOf(raised) }
-  const frame = exceptions === undefined ? null : applicationFrame(request)
-  const place = frame === null ? '' : ` at ${frame.file}${frame.line > 0 ? `:${frame.line}` : ''}`
-  const line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"${place}`
-  const services = servicesOf(request)
-  const token = services.recorder?.profileOf(request)?.token
-  // Not the address in the profile: that has the `Host` of the client.
-  const profiles = token === undefined ? null : services.profilerUrl
-  const fields = { channel: 'request', ...(profiles !== null && { profile: `${profiles}${token}` }) }
-  if (status >= 500) logError(request, raised, fields, line)
-  else request.log[exceptions === undefined ? 'info' : 'warn']({ statusCode: status, ...fields }, line)
+  return mask.text(`${problem.name}: ${problem.message}\n\nCaused by ${name}: ${message}`)
 }
 
 /** Removes headers of the body that is not sent, and sets the status and the headers of the error. */

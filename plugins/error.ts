@@ -1,4 +1,4 @@
-import { exceptionsOf, recordingOf } from 'fastify-hindsight/recorder'
+import { exceptionsOf, traceOf } from 'fastify-hindsight/recorder'
 import { defineListener, Skip } from '../lib/listener.js'
 
 const nothingRaised = new Skip('nothing was raised')
@@ -7,8 +7,9 @@ const nothingRaised = new Skip('nothing was raised')
 export const error = defineListener('kernel.controller_arguments', 'error', (app) => {
   if (app.hindsight.recording === 'none') return 'not in debug mode'
   return (request) => {
-    const recording = recordingOf(request)
+    const trace = traceOf(request)
+    const { recording } = trace
     if (recording.failure === null) return nothingRaised
-    recording.measureOwn(() => exceptionsOf(request))
+    recording.measureOwn(() => exceptionsOf(trace))
   }
 })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import fresh from 'fresh'
-import { addVary, type Duration, isPrivate, isRetrieval, secondsOf, servicesOf } from 'fastify-hindsight/recorder'
+import { addVary, type Duration, isPrivate, isRetrieval, secondsOf, traceOf } from 'fastify-hindsight/recorder'
 import type { CacheAttribute } from '../lib/options.js'
 import { cache as cachePart } from '../lib/parts/listeners.js'
 import { stateOf, type CacheOutcome, type CacheRecord, type Validators } from '../lib/state.js'
@@ -126,7 +126,7 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   state.recording.collect(cachePart, () => {
     const { validators, isReached, ...decision } = record
     const headers = state.recording.sending.headers
-    return servicesOf(request).mask.value({
+    return traceOf(request).services.mask.value({
       ...decision,
       etag: validators?.etag ?? null,
       lastModified: validators?.lastModified ?? null,

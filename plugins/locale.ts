@@ -1,6 +1,6 @@
 import Negotiator from 'negotiator'
 import type { FastifyRequest } from 'fastify'
-import { afterBody, attemptCall, notFound, recordingOf, routeConfigOf } from 'fastify-hindsight/recorder'
+import { afterBody, attemptCall, notFound, routeConfigOf, traceOf } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
 import { locale as localePart } from '../lib/parts/listeners.js'
 import { defineListener, Skip, notConfigured } from '../lib/listener.js'
@@ -42,7 +42,7 @@ export const locale = defineListener('kernel.request', 'locale', (app, options) 
     const skip = choose(request)
     const { locale = defaultLocale, localeSource: source = 'default' } = stateOf(request)
     const header = request.headers['accept-language']?.slice(0, MAX_HEADER) ?? null
-    recordingOf(request).collect(localePart, () => app.hindsight.mask.value({
+    traceOf(request).recording.collect(localePart, () => app.hindsight.mask.value({
       locale,
       source,
       default: defaultLocale,
@@ -70,7 +70,7 @@ function assertEnabled (request: FastifyRequest, locale: string, enabled: readon
   if (enabled.length > 0 ? enabled.includes(locale) : isLanguageTag(locale)) return
   const list = enabled.length > 0 ? `none of the enabled locales (${enabled.join(', ')})` : 'not a language tag'
   request.log.debug({ channel: 'locale' }, `"${locale}" is ${list}.`)
-  throw notFound(request)
+  throw notFound(traceOf(request))
 }
 
 /** The enabled locale that suits `Accept-Language` best (RFC 9110, section 12.5.4); null if none is acceptable. */

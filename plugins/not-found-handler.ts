@@ -1,13 +1,13 @@
 import fp from 'fastify-plugin'
 import type { FastifyInstance } from 'fastify'
-import { explainNoMatch } from 'fastify-hindsight/recorder'
+import { explainNoMatch, traceOf } from 'fastify-hindsight/recorder'
 
 /** Sets the not-found handler. Throws where the application has set one before. */
 export const notFoundHandler = fp(async function notFoundHandler (app: FastifyInstance) {
   try {
     // Only for `reply.callNotFound()`: for all other requests the router listener has thrown before.
     app.setNotFoundHandler(function notFound (request, reply) {
-      const noMatch = explainNoMatch(request)
+      const noMatch = explainNoMatch(traceOf(request))
       if ('error' in noMatch) throw noMatch.error
       return reply.redirect(noMatch.redirect, 301)
     })

@@ -1,13 +1,12 @@
 import type { FastifyRequest } from 'fastify'
 import {
-  badRequest, html, pathnameOf, recordingOf, routeConfigOf, routeName, servicesOf, targetOf,
-  type SafeHtml
+  badRequest, html, pathnameOf, routeConfigOf, routeName, targetOf, type SafeHtml, traceOf
 } from 'fastify-hindsight/recorder'
 import { checkAttributes } from '../lib/check-options.js'
 import type { PaginationSettings, RoutePagination } from '../lib/options.js'
-import { pagination as paginationPart } from '../lib/parts/listeners.js'
 import { stateOf, type Pagination } from '../lib/state.js'
 import { addLink } from '../lib/link.js'
+import { pagination as paginationPart } from '../lib/parts/listeners.js'
 import { defineListener, notConfigured } from '../lib/listener.js'
 
 declare module 'fastify' {
@@ -46,7 +45,7 @@ export const pagination = defineListener('kernel.request', 'pagination', (app, {
     setter (this: FastifyRequest, found: Pagination | null) { stateOf(this).pagination = found }
   })
   function collect (request: FastifyRequest, { sort, maxLimit }: PaginationRule, page: object): void {
-    recordingOf(request).collect(paginationPart, { ...page, sortable: sort, maxLimit })
+    traceOf(request).recording.collect(paginationPart, { ...page, sortable: sort, maxLimit })
   }
   app.decorateRequest('paginate', function (this: FastifyRequest, total: number, options?: { links?: boolean }): Page {
     const rule = ruleOf(this)
@@ -96,7 +95,7 @@ function pageOf (request: FastifyRequest, pagination: Pagination, total: number)
   // After the last page, the previous page is the last one.
   const previous = page > 1 ? Math.min(page - 1, pages) : null
   const next = page < pages ? page + 1 : null
-  const { prefix } = servicesOf(request).originOf(request)
+  const { prefix } = traceOf(request).services.originOf(request)
   const path = pathnameOf(request)
   const query = new URLSearchParams(targetOf(request).slice(path.length).replace(/#.*$/s, ''))
   // Two slashes at the start would be another host (RFC 3986, section 4.2).

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { attributesOf, NotFoundError, ParamConversionError, routeName } from 'fastify-hindsight/recorder'
+import { attributesOf, NotFoundError, ParamConversionError, routeName, traceOf } from 'fastify-hindsight/recorder'
 import type { RouteAttributes } from '../lib/options.js'
 import { params as paramsPart } from '../lib/parts/listeners.js'
 import { stateOf } from '../lib/state.js'
@@ -53,7 +53,7 @@ async function convertAll (
         ? reason
         : new NotFoundError(`"${param}" object not found by the "${converter}" converter.`, { cause: reason })
     }
-    attributesOf(request)[param] = values[param]
+    attributesOf(traceOf(request))[param] = values[param]
   }
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   attributesOf, explainInsecure, explainNoMatch, type NoMatch, notFound, type RecordedConfig, redirectPage,
-  routeConfigOf, type RouteMatch, routeMatchOf
+  routeConfigOf, type RouteMatch, traceOf
 } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
 import { Answer, defineListener, Skip } from '../lib/listener.js'
@@ -25,14 +25,14 @@ export const router = defineListener('kernel.request', 'router', (app) => {
     getter (this: FastifyRequest) { return stateOf(this).isRouteReleased ? null : stateOf(this).route },
     setter (this: FastifyRequest, route: RouteMatch | null) { stateOf(this).route = route }
   })
-  app.decorateRequest('attributes', { getter (this: FastifyRequest) { return attributesOf(this) } })
+  app.decorateRequest('attributes', { getter (this: FastifyRequest) { return attributesOf(traceOf(this)) } })
   return (request, reply) => {
-    const route = routeMatchOf(request)
+    const route = app.hindsight.routeTable.matchOf(request)
     if (route === null) return answerUnrouted(app, request, reply)
     const { debugOnly, httpsOnly } = routeConfigOf(request) ?? {}
-    if (debugOnly === true && !mayReceiveDetails(request)) return notFound(request)
+    if (debugOnly === true && !mayReceiveDetails(request)) return notFound(traceOf(request))
     if (httpsOnly === true && originOf(request).scheme !== 'https') {
-      return answer(explainInsecure(request), request, reply)
+      return answer(explainInsecure(traceOf(request)), request, reply)
     }
     const state = stateOf(request)
     state.route = route
@@ -50,10 +50,10 @@ export const routerFinish = defineListener('kernel.finish_request', 'router', ()
 })
 
 function answerUnrouted (app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Answer | Skip | Error {
-  const why = explainNoMatch(request)
+  const why = explainNoMatch(traceOf(request))
   // The application has set a not-found handler below a prefix, in the instance of that prefix.
   if (request.server !== app) {
-    stateOf(request).recording.routeError = 'error' in why ? why.error : notFound(request)
+    stateOf(request).recording.routeError = 'error' in why ? why.error : notFound(traceOf(request))
     return leftToApplication
   }
   return answer(why, request, reply)

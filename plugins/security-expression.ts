@@ -1,4 +1,4 @@
-import { servicesOf } from 'fastify-hindsight/recorder'
+import { traceOf } from 'fastify-hindsight/recorder'
 import { defineListener } from '../lib/listener.js'
 import { userOf } from '../lib/security/context.js'
 import { routeCheck, type Check } from '../lib/security/route-check.js'
@@ -44,7 +44,7 @@ function compileExpression (environment: Awaited<ReturnType<typeof loadLanguage>
   if (!['bool', 'dyn'].includes(String(type))) throw new Error(`The expression returns ${String(type)}, not bool`)
   return (context) => {
     const { request, roles, path } = context
-    const { ip, host, scheme } = servicesOf(request).originOf(request)
+    const { ip, host, scheme } = traceOf(request).services.originOf(request)
     const { method, headers, params, query } = request
     try {
       const message = { method, path, ip, host, scheme, headers, query }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
-import { servicesOf } from 'fastify-hindsight/recorder'
+import { traceOf } from 'fastify-hindsight/recorder'
 import type { ThrottlingSettings } from '../options.js'
 import type { VerifyCredentials } from './authenticators.js'
 import { AuthenticationError, TooManyLoginAttemptsError } from './errors.js'
@@ -25,7 +25,7 @@ export async function credentialsCheck (
   }
 
   return async (request, identifier, password) => {
-    const { ip } = servicesOf(request).originOf(request)
+    const { ip } = traceOf(request).services.originOf(request)
     // Concurrent requests with the same credentials, such as those of one page, count as one attempt.
     const attempt = JSON.stringify([ip, identifier, password])
     const verifying = pending.get(attempt) ?? verify(ip, identifier, password).finally(() => pending.delete(attempt))

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { addressRanges, servicesOf } from 'fastify-hindsight/recorder'
+import { addressRanges, traceOf } from 'fastify-hindsight/recorder'
 import type { AccessRule, FirewallSettings, LoginSettings, LogoutSettings } from '../options.js'
 import { basicAuthenticator, bearerAuthenticator } from './authenticators.js'
 import { credentialsCheck } from './credentials.js'
@@ -19,7 +19,7 @@ export function compileRule (rule: AccessRule, index: number, paths: Paths) {
     applies (path: string, request: FastifyRequest): boolean {
       const method = request.method === 'HEAD' && !methods.includes('HEAD') ? 'GET' : request.method
       return (methods.length === 0 || methods.includes(method)) && matches(path) &&
-        (ips.length === 0 || contains(servicesOf(request).originOf(request).ip))
+        (ips.length === 0 || contains(traceOf(request).services.originOf(request).ip))
     }
   }
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
-  absoluteUrl, addVary, isRetrieval, namesHtml, preferredType, redirectPage, servicesOf
+  absoluteUrl, addVary, isRetrieval, namesHtml, preferredType, redirectPage, traceOf
 } from 'fastify-hindsight/recorder'
 import { stateOf } from '../state.js'
 import { denialText } from './refusal.js'
@@ -131,7 +131,7 @@ export function isNavigation ({ headers }: FastifyRequest): boolean {
 
 /** A path as a URL of this application's origin. */
 export function locationOf (request: FastifyRequest, path: string): string {
-  return absoluteUrl(servicesOf(request).originOf(request), path)
+  return absoluteUrl(traceOf(request).services.originOf(request), path)
 }
 
 /** Whether a path is not too long, and cannot be read as the URL of another origin (`//host`, `/\host`). */

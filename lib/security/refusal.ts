@@ -1,6 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import {
-  byOption, handlerFrame, maskOf, placeOf, readProperty as read, recordingOf, type Refusal
+  byOption, handlerFrame, placeOf, readProperty as read, type Refusal, type RequestTrace
 } from 'fastify-hindsight/recorder'
 import { security } from '../parts/security.js'
 
@@ -28,19 +27,20 @@ export interface Decision {
 const BUILT_IN: ReadonlySet<string> = new Set(['role', 'authenticated'])
 
 /** Why the firewall, a rule, an expression or a voter refused a request; null where none did. */
-export function refusalOf (request: FastifyRequest, status: number): Refusal | null {
-  const recording = recordingOf(request)
+export function refusalOf (trace: RequestTrace, status: number): Refusal | null {
+  const { recording } = trace
   const record = recording.get(security)?.() as AccessRecord | undefined ?? null
   if (read(recording.raised, 'code') === 'HINDSIGHT_TOO_MANY_LOGIN_ATTEMPTS') {
     const what = 'Too many logins have failed for this user, or from this address'
     return byOption('rate', what, `security.firewalls["${record?.firewall?.name ?? '…'}"].throttling`)
   }
-  return bySecurity(request, status, record)
+  return bySecurity(trace, status, record)
 }
 
 /** The rule of the option `security` that refused the request; null where none did. */
-function bySecurity (request: FastifyRequest, status: number, record: AccessRecord | null): Refusal | null {
-  const code = read(recordingOf(request).raised, 'code')
+function bySecurity (trace: RequestTrace, status: number, record: AccessRecord | null): Refusal | null {
+  const { request, mask, recording } = trace
+  const code = read(recording.raised, 'code')
   if (record === null) return null
   const name = record.firewall?.name ?? ''
   const options = `security.firewalls["${name}"]`
@@ -56,11 +56,11 @@ function bySecurity (request: FastifyRequest, status: number, record: AccessReco
       `(${failed.reason ?? 'no reason is known'})`
     return byOption('credentials', what, `${options}.authenticators`)
   }
-  const denial = denialOf(request, record)
+  const denial = denialOf(trace, record)
   if (denial === null) return null
   const kind = status === 401 ? 'credentials' : 'access'
   // A subject of a vote may have a path parameter.
-  return byOption(kind, maskOf(request).redact(`${denial.what}, and ${userOf(record, name)}`), denial.option)
+  return byOption(kind, mask.redact(`${denial.what}, and ${userOf(record, name)}`), denial.option)
 }
 
 /** What a decision denies, and which voters did: "may not DELETE Article 2: voter article: the author is grace". */
@@ -72,13 +72,14 @@ export function denialText ({ attribute, subject, votes }: Decision): string {
 
 /** The rule or vote that denied access, and the option that decides; null if none did. */
 function denialOf (
-  request: FastifyRequest, { rule, expression, decisions, user }: AccessRecord
+  trace: RequestTrace, { rule, expression, decisions, user }: AccessRecord
 ): { what: string, option: string } | null {
   if (rule !== null && !rule.granted) {
     const needed = rule.roles.length === 0 ? 'grants no access' : `requires ${rule.roles.join(' or ')}`
     const what = `Rule ${rule.index} of security.accessControl (path ${rule.path}) ${needed}`
     return { what, option: `security.accessControl[${rule.index}].roles` }
   }
+  const { request } = trace
   const { config, url = '' } = request.routeOptions
   const route = `of the route ${config?.name ?? `${request.method} ${url}`}`
   if (expression !== null && !expression.result) {
@@ -93,7 +94,7 @@ function denialOf (
   const isOfRoute = by === 'is-granted'
   const option = isOfRoute ? 'config.isGranted of the route' : 'security.voters'
   if (user !== null && denied.votes.some(({ voter }) => !BUILT_IN.has(voter))) {
-    const frame = handlerFrame(request)
+    const frame = handlerFrame(trace)
     const place = frame === null ? '' : ` (${placeOf(frame)})`
     return { what: `${user.identifier} ${denialText(denied)}${place}`, option }
   }

@@ -142,7 +142,7 @@ t.test('in production the answer is the same, and nothing is stored', async (t) 
   t.match(response, { status: 400, text: /<p>Malformed HTTP message: Invalid method encountered<\/p>/ })
   t.same(Object.keys(response?.headers ?? {}).filter((name) => name.startsWith('x-debug')), [])
   t.match(lines, [{ level: 30, statusCode: 400, channel: 'request' }])
-  t.notOk('profiler' in app.hindsight)
+  t.notOk(app.hindsight.hasProfiles)
 })
 
 t.test('the refused bytes are stored as text, and pages escape them', async (t) => {

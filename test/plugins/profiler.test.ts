@@ -55,7 +55,7 @@ t.test('outside debug mode there is no profiler', async t => {
   const app = await build(t, { debug: false }, app => app.get('/', () => 'x'))
   const { headers } = await app.inject('/')
   t.same(Object.keys(headers).filter(name => name.startsWith('x-debug')), [])
-  t.equal(('profiler' in app.hindsight), false)
+  t.equal((app.hindsight.hasProfiles), false)
   t.equal((await app.inject('/_profiler/')).statusCode, 404)
 })
 

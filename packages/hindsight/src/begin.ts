@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { checkOptions } from './check-options.js'
-import { contextOf, servicesOf, warnOnce, type Lifecycle, type Services } from './lifecycle/state.js'
+import { ApplicationSetup, traceOf, type Lifecycle } from './lifecycle/state.js'
 import type { HindsightOptions, ProfilerSettings } from './options.js'
-import type {} from './recording/recorder.js'
-import type { ResolvedOptions } from './prepare.js'
+import type { ApplicationServices, ResolvedOptions } from './prepare.js'
+import { RouteTable } from './routing/route-table.js'
 
 const ONLY_ERRORS: ProfilerSettings = { onlyExceptions: true, minStatus: 500, production: true }
 
@@ -15,17 +15,24 @@ export function profilerSettings (option: HindsightOptions['profiler'] = 'all'):
 }
 
 /** The setting of an application in debug mode, or in production. */
-function recordingSetting (debug: boolean, settings: ProfilerSettings | null): Services['recording'] {
+function recordingSetting (debug: boolean, settings: ProfilerSettings | null): ApplicationSetup['recording'] {
   if (debug) return 'always'
   if (settings?.production !== true) return 'none'
   const { collect = true, collectParameter, onlyExceptions = false } = settings
   return !onlyExceptions && (collect || collectParameter !== undefined) ? 'always' : 'on-failure'
 }
 
-/** Checks the options of an application, and decorates it with its services. */
+/** An application before its services are loaded. */
+export interface Opening extends ResolvedOptions {
+  setup: ApplicationSetup
+  /** To be called with the services: from then on `app.hindsight` is these. */
+  publish: (services: ApplicationServices) => void
+}
+
+/** Checks the options of an application, and decorates it with its setup. */
 export function beginServices (
   app: FastifyInstance, given: HindsightOptions, lifecycle: Lifecycle | null = null
-): ResolvedOptions {
+): Opening {
   if (app.hasDecorator('hindsight')) {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +
       'fastify-hindsight/register')
@@ -35,43 +42,22 @@ export function beginServices (
   const options = { ...given, debug }
   const settings = profilerSettings(options.profiler)
   const recording = recordingSetting(debug, settings)
-  openServices(app, { debug, lifecycle, recording })
+  const routeTable = new RouteTable(app)
+  const setup = new ApplicationSetup({ app, lifecycle, debug, recording, routeTable })
+  let services: ApplicationServices | null = null
+  // Before that, and where nothing is recorded, it is the setup alone.
+  const name: string = 'hindsight'
+  app.decorate(name, { getter: () => services ?? setup })
   app.decorateRequest('hindsight', { getter: recording === 'none' ? () => NO_CAPTURE : captureOf })
-  return { options, settings }
-}
-
-/** Decorates an application with its services, to which `prepare` adds what is loaded later; ends them at its close. */
-function openServices (
-  app: FastifyInstance, { debug, lifecycle, recording }: Pick<Services, 'debug' | 'lifecycle' | 'recording'>
-): void {
-  const base = app.prefix.replace(/\/$/, '')
-  const closing: Services['closing'] = []
-  let isClosing = false
-  app.decorate('hindsight', {
-    app,
-    lifecycle,
-    debug,
-    base,
-    recording,
-    warn: lifecycle === null ? warnOnce : warnInLog,
-    closing,
-    get isClosing () { return isClosing },
-    beginClosing () { isClosing = true },
-    get profilerUrl () {
-      // A Unix socket has a path.
-      if (!app.server.listening || !app.listeningOrigin.startsWith('http')) return null
-      const origin = app.listeningOrigin.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
-      return `${origin}${base}/_profiler/`
-    }
-  } satisfies Partial<Services> as unknown as Services)
   app.addHook('onClose', async function closeHindsight () {
     // A function that is awaited may add more.
-    while (closing.length > 0) await closing.pop()?.()
+    while (setup.closing.length > 0) await setup.closing.pop()?.()
   })
-
-  function warnInLog (message: string, error?: unknown): void {
-    app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
+  function publish (complete: ApplicationServices): void {
+    services = complete
+    complete.recorder?.start()
   }
+  return { setup, options, settings, publish }
 }
 
 /** The type of `request.hindsight`. */
@@ -94,12 +80,12 @@ const NO_CAPTURE: RequestHindsight = Object.freeze({ capture () {} })
 
 function captureOf (this: FastifyRequest): RequestHindsight {
   // Work that outlives the request may keep the function.
-  const context = contextOf(this)
+  const { context } = traceOf(this)
   return {
     capture (error) {
-      const { late, request } = context
-      if (request === undefined) late?.addError(error)
-      else servicesOf(request).recorder?.addError(request, error)
+      const { late, trace } = context
+      if (trace === undefined) late?.addError(error)
+      else trace.scope.hindsight.recorder?.addError(trace, error)
     }
   }
 }

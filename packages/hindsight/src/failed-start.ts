@@ -7,7 +7,7 @@ import { FAILED_START } from './error-page/render-html.js'
 import { declaredPlace } from './errors/declared-place.js'
 import { firstDeclaration, placeOfFailedStart, sourceOfFailedStart } from './errors/failed-start.js'
 import { messageOf, readProperty } from './errors/thrown-value.js'
-import { recordingOf, requestContext } from './lifecycle/state.js'
+import { requestContext, traceOf } from './lifecycle/state.js'
 import { LINES, type PublishedLine } from './logs/log-capture.js'
 import type { RouteTable } from './routing/route-table.js'
 
@@ -27,7 +27,7 @@ export function printFailure (error: unknown, app?: FastifyInstance): void {
 
 /** The routes of an application, as far as they have been declared. */
 function routeTablesOf (app: FastifyInstance | undefined): RouteTable[] {
-  return app?.hasDecorator('hindsight') === true ? [app.hindsight.routeTable ?? []].flat() : []
+  return app?.hasDecorator('hindsight') === true ? [app.hindsight.routeTable] : []
 }
 
 /** Answers all requests with the diagnostic page of a failed start until the process ends. The page reloads itself. */
@@ -44,7 +44,7 @@ export async function serveFailure (error: unknown, at: FastifyListenOptions, fa
   await app.register(hindsight, { profiler: false })
   app.setNotFoundHandler(async (request, reply) => {
     reply.header(FAILED_START, process.pid)
-    recordingOf(request).raisedBy = { stage: 'start', listener: '' }
+    traceOf(request).recording.raisedBy = { stage: 'start', listener: '' }
     throw error
   })
   // Where the port is in use, nothing is shown.

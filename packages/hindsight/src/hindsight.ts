@@ -32,13 +32,13 @@ Object.defineProperty(hindsight, Symbol.for('plugin-meta'), {
 
 async function open (app: FastifyInstance, options: HindsightOptions): Promise<void> {
   const started = performance.now()
-  const resolved = beginServices(app, options)
-  checkStorageSetting(resolved.settings?.storage)
-  const { debug, recording } = app.hindsight
+  const opening = beginServices(app, options)
+  checkStorageSetting(opening.settings?.storage)
+  const { debug, recording, warn } = opening.setup
   if (app.pluginName.split(' -> ')[0] !== 'fastify' && debug) {
-    app.hindsight.warn('fastify-hindsight is registered in an encapsulated plugin: requests outside of it, and ' +
+    warn('fastify-hindsight is registered in an encapsulated plugin: requests outside of it, and ' +
       'those without a route, have no diagnostic pages and profiles. Register it at the root; a plugin of ' +
       'fastify-cli is at the root if fastify-plugin wraps it.')
   }
-  if (recording !== 'none') await beginObservation(app, resolved, started).ready
+  if (recording !== 'none') await beginObservation(app, opening, started).ready
 }

@@ -3,10 +3,10 @@ import {
   type ExecutionContext, type LogLevel, type NestModule
 } from '@nestjs/common'
 import { ApplicationConfig } from '@nestjs/core'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { isError, messageOf, nameOf, readProperty } from './errors/thrown-value.js'
 import { setCurrentCode } from './recording/handler-time.js'
-import { contextOf, recordingOf, requestContext, servicesOf, stateOf } from './lifecycle/state.js'
+import { knownTraceOf, requestContext } from './lifecycle/state.js'
 import { currentLog } from './logs/log-capture.js'
 import type { LogLevel as RecordLevel } from './logs/log-record.js'
 import { cutText, inspectValue } from './view/text.js'
@@ -53,17 +53,15 @@ class ExceptionObserver {
 Catch(NoException)(ExceptionObserver)
 
 function recordException (exception: unknown): void {
-  const request = requestContext.getStore()?.request
-  if (request === undefined) return
-  const state = stateOf(request)
-  const { reply } = state.recording
-  if (reply === null || reply.sent) return
-  state.recording.defaultAnswers = defaultAnswers(exception)
+  const trace = requestContext.getStore()?.trace
+  if (trace === undefined || !trace.hasBegun || trace.reply.sent) return
+  const { request } = trace
+  trace.recording.defaultAnswers = defaultAnswers(exception)
   // For a request without a route, the error of the route table explains more.
   const notFoundMessage = `Cannot ${request.method} ${request.originalUrl}`
   const isUnrouted = request.is404 && exception instanceof NotFoundException && exception.message === notFoundMessage
   // Errors of Fastify reach the filters as exceptions of Nest.
-  if (!isUnrouted && !state.failed) servicesOf(request).recorder?.fail(request, reply, exception)
+  if (!isUnrouted && !trace.failed) trace.scope.hindsight.recorder?.fail(trace, exception)
 }
 
 /** The bodies that Nest's own filter may send for an exception. */
@@ -83,13 +81,15 @@ function defaultAnswers (exception: unknown): string[] {
 }
 
 function recordController (context: ExecutionContext): boolean {
-  const [request, reply] = context.getArgs<[FastifyRequest, FastifyReply]>()
-  const { debug = false, recording = 'none' } = context.getType() === 'http' ? servicesOf(request) ?? {} : {}
+  const [request] = context.getArgs<[FastifyRequest]>()
+  const trace = context.getType() === 'http' ? knownTraceOf(request) : undefined
+  if (trace === undefined) return true
+  const { debug, recording } = trace.services
   // Requests that are profiled only if they fail have no context.
-  if (recording !== 'none' && requestContext.getStore() === undefined) requestContext.enterWith(contextOf(request))
-  if (!debug || !recordingOf(request).isRecording) return true
-  recordingOf(request).controller = `${context.getClass().name}.${context.getHandler().name}`
-  setCurrentCode(request, reply, 'handler')
+  if (recording !== 'none' && requestContext.getStore() === undefined) requestContext.enterWith(trace.context)
+  if (!debug || !trace.recording.isRecording) return true
+  trace.recording.controller = `${context.getClass().name}.${context.getHandler().name}`
+  setCurrentCode(trace, 'handler')
   return true
 }
 

@@ -1,18 +1,16 @@
 import cluster from 'node:cluster'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { beginServices } from './begin.js'
+import { beginServices, type Opening } from './begin.js'
 import { settlesWithin } from './call.js'
 import { performance } from './clock.js'
 import type { Observer } from './observer.js'
-import type { ResolvedOptions } from './prepare.js'
 import { OWN_SEGMENTS } from './http/requests.js'
 import { LastHook, internalHook } from './lifecycle/hooks.js'
-import { contextOf, requestContext, type RequestContext } from './lifecycle/state.js'
+import { requestContext, traceOf, type RequestContext } from './lifecycle/state.js'
 import type { HindsightOptions } from './options.js'
 import { addRequestHooks, addRouteHooks } from './parts/hooks.js'
 import { recordHooks } from './recording/application-hooks.js'
 import { timeHandlers } from './recording/handler-time.js'
-import { openRouteTable } from './routing/route-table.js'
 import { checkStorageSetting } from './store/open.js'
 
 /** The paths of the profiler, below the prefix of the application. */
@@ -21,8 +19,8 @@ const OWN_PATHS = OWN_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}
 type Sent = (error: null, payload: unknown) => void
 
 /** Records the routes of an application, and in debug mode checks their budgets of queries. */
-export function observeRoutes (app: FastifyInstance, { options }: ResolvedOptions): void {
-  Object.assign(app.hindsight, { routeTable: openRouteTable(app, options.debug) })
+export function observeRoutes ({ setup: { app, routeTable }, options }: Opening): void {
+  routeTable.observe(app, options.debug)
   if (options.debug) addRouteHooks(app, options)
 }
 
@@ -31,11 +29,11 @@ export function observeRoutes (app: FastifyInstance, { options }: ResolvedOption
  * It registers no plugin: `pluginName` of the application would have its name.
  */
 export function preloadApplication (app: FastifyInstance, options: HindsightOptions): void {
-  const resolved = beginServices(app, options)
-  if (app.hindsight.recording === 'none') return
-  const observation = beginObservation(app, resolved)
+  const opening = beginServices(app, options)
+  if (opening.setup.recording === 'none') return
+  const observation = beginObservation(app, opening)
   app.addHook('onReady', async function hindsightReady () {
-    checkStorageSetting(resolved.settings?.storage)
+    checkStorageSetting(opening.settings?.storage)
     await observation.ready
   })
 }
@@ -44,22 +42,23 @@ export function preloadApplication (app: FastifyInstance, options: HindsightOpti
  * Starts to observe an application: adds the hooks, and loads `observer.ts`, which has the functions that they call.
  * `started`: when the time of the plugin began.
  */
-export function beginObservation (app: FastifyInstance, resolved: ResolvedOptions, started = performance.now()) {
-  const { debug, recording: setting, base, warn } = app.hindsight
-  observeRoutes(app, resolved)
+export function beginObservation (app: FastifyInstance, opening: Opening, started = performance.now()) {
+  const { setup } = opening
+  const { debug, recording: setting, base, warn } = setup
+  observeRoutes(opening)
   /** Undefined while it is loaded, null where that has failed. */
   let observer: Observer | null | undefined
 
-  const prepared = import('./prepare.js').then(({ completeServices }) => { completeServices(app, resolved) })
-  const loaded = prepared.then(async () => {
+  const prepared = import('./prepare.js').then(({ prepareServices }) => prepareServices(setup, opening))
+  const loaded = prepared.then(async (services) => {
     const { openObserver } = await import('./observer.js')
-    observer = await openObserver(app, resolved)
+    observer = await openObserver(opening, services)
   }).catch((error: unknown) => {
     observer = null
     warn('Requests are not profiled', error)
   })
   // An application may be closed before all is loaded.
-  app.hindsight.closing.push(async () => { await loaded })
+  setup.closing.push(async () => { await loaded })
 
   // The hooks of the application receive what the handler has sent.
   const response = new LastHook('onSend', (isLast) => function hindsightResponse (
@@ -68,7 +67,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     if (!isLast(request)) return done(null, payload)
     let sent = payload
     try {
-      sent = observer?.respond(request, reply, payload) ?? payload
+      sent = observer?.respond(traceOf(request), payload) ?? payload
     } catch (error) {
       warn('A response was not recorded', error)
     }
@@ -88,8 +87,10 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     let arrival: undefined | Promise<unknown>
     try {
       if (observer?.pages?.serve(request, reply) === true) return
-      if (observer?.begin(request, reply) === true) context = contextOf(request)
-      arrival = observer?.arrive?.(request, reply)
+      const trace = traceOf(request)
+      trace.begin(reply)
+      if (observer?.begin(trace) === true) context = trace.context
+      arrival = observer?.arrive?.(trace)
     } catch (error) {
       warn('A request is not recorded', error)
     }
@@ -102,7 +103,7 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
     try {
-      observer?.fail(request, reply, error)
+      observer?.fail(traceOf(request), error)
     } catch (failure) {
       warn('An error was not recorded', failure)
     }
@@ -118,12 +119,12 @@ export function beginObservation (app: FastifyInstance, resolved: ResolvedOption
   response.addTo(app)
   if (debug) {
     app.addHook('preClose', async function closePages () {
-      app.hindsight.beginClosing()
+      setup.beginClosing()
       await observer?.pages?.close()
     })
   }
-  if (debug && resolved.settings !== null) addStartMessage(app)
-  const handler = setting === 'always' ? timeHandlers(app, (request) => observer?.collectRequest(request)) : null
+  if (debug && opening.settings !== null) addStartMessage(app)
+  const handler = setting === 'always' ? timeHandlers(app, (trace) => observer?.collectRequest(trace)) : null
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response, ...others })
   // The first request waits for modules that are not loaded in half of the time that a plugin has, this one included.
   const { pluginTimeout = 0 } = app.initialConfig
@@ -145,9 +146,9 @@ export function addStartMessage (
   app: FastifyInstance, stderr: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> = process.stderr
 ): void {
   app.addHook('onListen', function printAddress (done) {
-    const { lifecycle, profilerUrl } = app.hindsight
+    const { hasProfiles, lifecycle, profilerUrl } = app.hindsight
     // What takes long to load may come later than this.
-    if ('profiler' in app.hindsight) app.hindsight.profiler.warmUp()
+    if (hasProfiles) app.hindsight.profiler.warmUp()
     if (profilerUrl !== null) {
       const message = `Profiler: ${profilerUrl}`
       const isInteractive = stderr.isTTY === true && !cluster.isWorker && process.env.NODE_ENV !== 'test'

@@ -5,9 +5,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { beginServices } from './begin.js'
 import { addStartMessage, observeRoutes } from './observe.js'
-import { openRecorder as openStoreAndRecorder, completeServices, type ResolvedOptions } from './prepare.js'
+import { openServices, prepareServices } from './prepare.js'
 import { internalHook, type LastHook } from './lifecycle/hooks.js'
-import { stateOf, type Lifecycle } from './lifecycle/state.js'
+import { traceOf, type Lifecycle } from './lifecycle/state.js'
 import type { HindsightOptions } from './options.js'
 import type { Part } from './parts/part.js'
 import { addRequestHooks } from './parts/hooks.js'
@@ -32,10 +32,11 @@ export interface OpenedRecorder {
 export async function openRecorder (
   app: FastifyInstance, options: HindsightOptions, lifecycle: Lifecycle, parts: readonly Part[] = []
 ): Promise<OpenedRecorder> {
-  const resolved = beginServices(app, options, lifecycle)
-  const { debug, recording } = app.hindsight
-  observeRoutes(app, resolved)
-  completeServices(app, resolved, parts)
+  const opening = beginServices(app, options, lifecycle)
+  const { setup, settings } = opening
+  const { debug, recording } = setup
+  observeRoutes(opening)
+  const prepared = prepareServices(setup, opening, parts)
   // Stacks show the source that was written.
   if (debug) process.setSourceMapsEnabled(true)
   let handler: LastHook | null = null
@@ -44,8 +45,9 @@ export async function openRecorder (
     recordHooks(app, { preHandler: handler, ...debug && addRequestHooks(app) })
   }
   app.addHook('onRequest', internalHook(function beginRequest (request, reply, done) {
-    stateOf(request).scope = request.server
-    app.hindsight.recorder?.begin(request, reply)
+    const trace = traceOf(request)
+    trace.begin(reply)
+    app.hindsight.recorder?.begin(trace)
     done()
   }))
   // The first hook of a response; `timeHandlers` has another one.
@@ -53,13 +55,14 @@ export async function openRecorder (
     app.addHook('onSend', internalHook(function beginResponse (
       request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
     ) {
-      const { failure, isRecording, sending } = stateOf(request).recording
+      const { failure, isRecording, sending } = traceOf(request).recording
       sending.begin(reply, failure !== null, isRecording)
       done(null, payload)
     }))
   }
-  if (recording !== 'none') await openStore(app, resolved)
-  if (debug && resolved.settings !== null) addStartMessage(app)
+  opening.publish(await openServices(setup, prepared))
+  if (debug && recording !== 'none' && settings !== null) addArrivalHook(app)
+  if (debug && settings !== null) addStartMessage(app)
   return {
     addLastHooks () {
       handler?.addTo(app)
@@ -68,11 +71,9 @@ export async function openRecorder (
   }
 }
 
-async function openStore (app: FastifyInstance, resolved: ResolvedOptions): Promise<void> {
-  const recorder = await openStoreAndRecorder(app, resolved)
-  if (resolved.settings === null || !app.hindsight.debug) return
-  app.addHook('onRequest', internalHook(function recordArrival (request, reply, done) {
-    const arrival = recorder.arrive(request, reply)
+function addArrivalHook (app: FastifyInstance): void {
+  app.addHook('onRequest', internalHook(function recordArrival (request, _reply, done) {
+    const arrival = app.hindsight.recorder?.arrive(traceOf(request))
     if (arrival === undefined) done()
     else arrival.then(() => done(), done)
   }))
@@ -82,19 +83,16 @@ type Sent = (error: null, payload: unknown) => void
 
 function addReadyHook (app: FastifyInstance): void {
   app.addHook('onSend', internalHook(function noteResponse (
-    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
+    request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: Sent
   ) {
-    app.hindsight.recorder?.ready(request, reply)
+    app.hindsight.recorder?.ready(traceOf(request))
     done(null, payload)
   }))
 }
 
 // The recorder and its recordings.
-export { attributesOf, contextOf, recordingOf, requestContext, routeConfigOf, servicesOf } from './lifecycle/state.js'
-export { stateOf as traceOf } from './lifecycle/state.js'
-export type {
-  Lifecycle, RecordedConfig, Refusal, RequestState as RequestTrace, RouteConfig, RouteMatch, Services
-} from './lifecycle/state.js'
+export { attributesOf, requestContext, traceOf } from './lifecycle/state.js'
+export type { Lifecycle, Refusal, RequestTrace, Services } from './lifecycle/state.js'
 export type { HookRun } from './lifecycle/event-recorder.js'
 export type { ListenerEvent, PassName, Slot } from './lifecycle/events.js'
 export type { Recorder } from './recording/recorder.js'
@@ -132,10 +130,11 @@ export {
 // Errors, and the answer to a request without a route.
 export { badRequest, httpError, NotFoundError, ParamConversionError } from './http/http-errors.js'
 export { explainInsecure, explainNoMatch, notFound, type NoMatch } from './routing/no-match.js'
-export { routeMatchOf, routeName, routerOptionsOf } from './routing/route-table.js'
+export { routeConfigOf, routeName, routerOptionsOf } from './routing/route-table.js'
+export type { RecordedConfig, RouteConfig, RouteMatch } from './routing/route-table.js'
 export { byOption } from './errors/refusal.js'
 export { isError, messageOf, nameOf, readProperty, statusOf } from './errors/thrown-value.js'
-export { exceptionsOf, maskOf } from './errors/masked-exceptions.js'
+export { exceptionsOf } from './errors/masked-exceptions.js'
 export { handlerFrame, ownFrame as applicationFrame } from './errors/declared-place.js'
 export { addInternalFolder, placeOf } from './errors/stack-frame.js'
 export { attemptCall, settlesWithin, withStackLimit } from './call.js'

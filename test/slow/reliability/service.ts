@@ -36,7 +36,7 @@ process.on('message', (question) => {
   global.gc?.()
   const { rss, heapUsed, external } = process.memoryUsage()
   app.server.getConnections((_error, connections) =>
-    process.send?.({ rss, memory: heapUsed + external, connections, counters: ('profiler' in app.hindsight) ? app.hindsight.profiler.queue.counters : null }))
+    process.send?.({ rss, memory: heapUsed + external, connections, counters: (app.hindsight.hasProfiles) ? app.hindsight.profiler.queue.counters : null }))
 })
 process.on('disconnect', () => process.exit())
 await app.listen({ host: '127.0.0.1', port: 0 })

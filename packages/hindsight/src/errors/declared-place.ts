@@ -1,7 +1,6 @@
-import type { FastifyRequest } from 'fastify'
 import { cachedByObject, withStackLimit } from '../call.js'
 import { hookTitle, isLifecycleStage } from '../lifecycle/events.js'
-import { recordingOf, servicesOf } from '../lifecycle/state.js'
+import type { RequestTrace } from '../lifecycle/state.js'
 import { firstOwnFrame, type StackFrame } from './exception.js'
 import { excerptAt } from './source-file.js'
 import { frameAt, outsideCalls, packageOf, placeOf, splitStack, stackFrames } from './stack-frame.js'
@@ -39,17 +38,16 @@ function firstOutside (declaration: Error): DeclaredPlace | null {
 }
 
 /** The declaration of a request's route, as a frame with its source; null where it is not the application's. */
-export function handlerFrame (request: FastifyRequest): StackFrame | null {
+export function handlerFrame ({ request, declaredRoute, recording }: RequestTrace): StackFrame | null {
   const { method, routeOptions: { handler, url } } = request
-  const { declaredAt = null } = servicesOf(request).routeTable.of(request) ?? {}
+  const { declaredAt = null } = declaredRoute ?? {}
   if (request.is404 || declaredAt === null) return null
   const name = handler.name.replace(/^(?:bound )+/, '') || `the handler of ${method} ${url}`
-  return sourceFrame(declaredPlace(declaredAt)?.source ?? '', recordingOf(request).controller ?? name)
+  return sourceFrame(declaredPlace(declaredAt)?.source ?? '', recording.controller ?? name)
 }
 
 /** The hook of the application that has failed, or whose response was refused; null where there is none. */
-export function hookFrame (request: FastifyRequest): StackFrame | null {
-  const { failure, raisedBy } = recordingOf(request)
+export function hookFrame ({ failure, raisedBy }: RequestTrace['recording']): StackFrame | null {
   const hook = failure?.refused === undefined ? raisedBy : failure.refused.hook
   return hook == null ? null : sourceFrame(hook.source ?? '', hookTitle(hook))
 }
@@ -76,9 +74,9 @@ function sourceFrame (place: string, name: string): StackFrame | null {
 }
 
 /** The frame of the application nearest to the error of a response, otherwise that of its code, or null. */
-export function ownFrame (request: FastifyRequest): StackFrame | null {
-  const { exceptions = [] } = recordingOf(request)
-  return firstOwnFrame(exceptions.toReversed()) ?? hookFrame(request) ?? handlerFrame(request)
+export function ownFrame (trace: RequestTrace): StackFrame | null {
+  const { exceptions = [] } = trace.recording
+  return firstOwnFrame(exceptions.toReversed()) ?? hookFrame(trace.recording) ?? handlerFrame(trace)
 }
 
 /** Calls of a logger that are looked at, with those of its hooks. */

@@ -1,12 +1,11 @@
-import type { FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { pathnameOf } from '../http/requests.js'
-import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
+import type { RequestTrace } from '../lifecycle/state.js'
 import { formatTime } from '../view/components.js'
 import { formatCount } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
 import { handlerFrame, hookFrame, hookText, senderIn } from './declared-place.js'
-import { maskFrame, maskOf } from './masked-exceptions.js'
+import { maskFrame } from './masked-exceptions.js'
 import { maskedLine } from './refusal.js'
 import { isInternal, packageOf, placeOf } from './stack-frame.js'
 import { messageOf, nameOf } from './thrown-value.js'
@@ -26,18 +25,18 @@ export interface FailureSummary {
 const summaries = new WeakMap<readonly FlattenedException[], FailureSummary>()
 
 /** Why a request failed, masked; `exceptions` are those of its response. */
-export function failureSummary (request: FastifyRequest, exceptions: readonly FlattenedException[]): FailureSummary {
-  const summary = summaries.get(exceptions) ?? makeSummary(request, exceptions)
+export function failureSummary (trace: RequestTrace, exceptions: readonly FlattenedException[]): FailureSummary {
+  const summary = summaries.get(exceptions) ?? makeSummary(trace, exceptions)
   summaries.set(exceptions, summary)
   return summary
 }
 
-function makeSummary (request: FastifyRequest, exceptions: readonly FlattenedException[]): FailureSummary {
-  const mask = maskOf(request)
+function makeSummary (trace: RequestTrace, exceptions: readonly FlattenedException[]): FailureSummary {
+  const { mask } = trace
   const input = exceptions.at(-1)?.rejected ?? null
-  const handler = servicesOf(request).debug ? handlerFrame(request) : null
-  const shown = hookFrame(request) ?? handler
-  const sentence = failureSentence(request, exceptions, handler, input)
+  const handler = trace.services.debug ? handlerFrame(trace) : null
+  const shown = hookFrame(trace.recording) ?? handler
+  const sentence = failureSentence(trace, exceptions, handler, input)
   return {
     // What was rejected is masked: a text such as `cookie: …` would be masked as a whole.
     summary: input?.fields === undefined ? mask.text(sentence) : sentence,
@@ -46,15 +45,16 @@ function makeSummary (request: FastifyRequest, exceptions: readonly FlattenedExc
 }
 
 function failureSentence (
-  request: FastifyRequest, exceptions: readonly FlattenedException[], handler: StackFrame | null,
+  trace: RequestTrace, exceptions: readonly FlattenedException[], handler: StackFrame | null,
   input: RejectedInput | null
 ): string {
-  const unrouted = unroutedSentence(request)
+  const { request } = trace
+  const unrouted = unroutedSentence(trace)
   if (unrouted !== null) return unrouted
   const place = handler === null ? '' : ` (${placeOf(handler)})`
   const { url, handlerTimeout } = request.routeOptions
   const route = `${request.method} ${url ?? pathnameOf(request)}`
-  const { controller, failure: failed, isPartial, raisedBy, timing } = recordingOf(request)
+  const { controller, failure: failed, isPartial, raisedBy, timing } = trace.recording
   const { handlerStart } = timing
   if (input?.fields !== undefined) {
     const [field] = input.fields
@@ -78,7 +78,7 @@ function failureSentence (
   }
   if (failed?.after === 'failure') {
     const { first } = failed
-    const why = first === undefined ? '' : ` (${maskedLine(request, `${nameOf(first)}: ${messageOf(first)}`)})`
+    const why = first === undefined ? '' : ` (${maskedLine(trace, `${nameOf(first)}: ${messageOf(first)}`)})`
     return `The answer to an earlier failure of ${route}${why} failed with ${failure}.`
   }
   const hook = raisedBy !== null && raisedBy.stage !== 'handler' ? `The ${hookText(raisedBy)}` : null
@@ -93,7 +93,7 @@ function failureSentence (
   }
   // Hooks of the route itself run when the start of its handler has been recorded.
   const isByHandler = controller === null
-    ? servicesOf(request).routeTable.of(request)?.hooks.includes('preHandler') !== true
+    ? trace.declaredRoute?.hooks.includes('preHandler') !== true
     : isCalledIn(exceptions, controller)
   if (isSent(failed?.calls)) return `${route}${notRun === '' ? place : ''} sent an error: ${failure}${notRun}.`
   // Fastify calls the same hooks for an error that a handler returns.
@@ -115,8 +115,8 @@ function isCalledIn (exceptions: readonly FlattenedException[], name: string): b
   return exceptions.some(({ frames }) => frames.some((frame) => frame.own && frame.function.split(' ').includes(name)))
 }
 
-function unroutedSentence (request: FastifyRequest): string | null {
-  const { failed, recording: { declined, failure, routeError, raised, raisedBy }, route } = stateOf(request)
+function unroutedSentence (trace: RequestTrace): string | null {
+  const { request, failed, recording: { declined, failure, routeError, raised, raisedBy }, route, services } = trace
   const { method } = request
   const isOfNotFound = failure?.isOfNotFound === true && failure.error !== declined && raisedBy === null
   const then = isOfNotFound ? `; the not-found handler or its hook failed with ${thrownAs(nameOf(raised))}` : ''
@@ -131,7 +131,7 @@ function unroutedSentence (request: FastifyRequest): string | null {
     return `${route.name} matched, and reply.callNotFound() was called${later}.`
   }
   if (!isUnrouted && !isOfNotFound) return null
-  const routes = formatCount(servicesOf(request).routeTable.routes.length, 'route is', 'routes are')
+  const routes = formatCount(services.routeTable.routes.length, 'route is', 'routes are')
   return `No route matches ${method} ${pathnameOf(request)}; ${routes} declared${then}.`
 }
 

@@ -1,14 +1,12 @@
-import type { FastifyRequest } from 'fastify'
 import { pathnameOf, percentDecoded } from '../http/requests.js'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { servicesOf, stateOf } from '../lifecycle/state.js'
+import type { RequestTrace } from '../lifecycle/state.js'
 import { extension } from '../require.js'
 import { patternMatches } from '../routing/route-pattern.js'
 import type { DeclaredRoute } from '../routing/route-table.js'
 import { nearestRoutes } from '../routing/no-match.js'
 import { formatInteger, wordFor } from '../view/text.js'
 import { declaredPlace } from './declared-place.js'
-import { maskOf } from './masked-exceptions.js'
 import { refusalOf } from './refusal.js'
 
 const WELCOME = 'The application runs, and has no route for / yet. '
@@ -18,37 +16,37 @@ const PROFILES: HintedRoute = {
 }
 
 /** The hints for a failure; empty if no hint is certain. */
-export function hintsFor (request: FastifyRequest, status: number): Hint[] {
-  const { recording: { raisedBy, routeError, reply }, route } = stateOf(request)
-  const refusal = refusalOf(request, reply, status)
+export function hintsFor (trace: RequestTrace, status: number): Hint[] {
+  const { recording: { raisedBy, routeError }, route } = trace
+  const refusal = refusalOf(trace, status)
   if (refusal !== null && refusal.kind !== 'method') return [{ title: 'Why was this refused?', text: refusal.sentence }]
   // After `reply.callNotFound()` there is a route.
   if (route !== null || (routeError === null && raisedBy?.listener !== 'router')) return []
   // Without a lifecycle the status stays 404.
-  if (status === 405 || routeError instanceof MethodNotAllowedError) return methodNotAllowed(request)
-  return status === 404 ? notFound(request) : []
+  if (status === 405 || routeError instanceof MethodNotAllowedError) return methodNotAllowed(trace)
+  return status === 404 ? notFound(trace) : []
 }
 
-function notFound (request: FastifyRequest): Hint[] {
-  const services = servicesOf(request)
+function notFound (trace: RequestTrace): Hint[] {
+  const { request, services } = trace
   const { routeTable, lifecycle } = services
   const path = pathnameOf(request)
   const { method } = request
   if (path === '/' && !routeTable.routes.some(({ pattern }) => pattern === '/')) {
     const purpose = `${WELCOME}${lifecycle === null ? '' : RESTART}To answer this request`
-    const welcome = routeToPaste(request, 'Welcome to Hindsight', purpose)
-    return 'profiler' in services ? welcome.map((hint) => ({ ...hint, routes: [PROFILES] })) : welcome
+    const welcome = routeToPaste(trace, 'Welcome to Hindsight', purpose)
+    return services.hasProfiles ? welcome.map((hint) => ({ ...hint, routes: [PROFILES] })) : welcome
   }
-  const routes = nearRoutes(request)
-  const missing = routeToPaste(request, `No route for ${method} ${path}`)
-  return [...routes.length === 0 ? [] : [similarRoutes(routes)], ...missing, ...otherRoutes(request)]
+  const routes = nearRoutes(trace)
+  const missing = routeToPaste(trace, `No route for ${method} ${path}`)
+  return [...routes.length === 0 ? [] : [similarRoutes(routes)], ...missing, ...otherRoutes(trace)]
 }
 
 /** The first routes of the application that are not similar to the requested one. */
-function otherRoutes (request: FastifyRequest): Hint[] {
-  const services = servicesOf(request)
+function otherRoutes (trace: RequestTrace): Hint[] {
+  const { services } = trace
   const { routes: all } = services.routeTable
-  const near = new Set(nearestRoutes(request).map(({ route }) => route))
+  const near = new Set(nearestRoutes(trace).map(({ route }) => route))
   // Of thousands of routes, only the first are looked at.
   const shown = all.slice(0, MAX_ROUTES + near.size).filter((route) => !near.has(route)).slice(0, MAX_ROUTES)
   const routes = shown.map((route) => {
@@ -60,7 +58,7 @@ function otherRoutes (request: FastifyRequest): Hint[] {
   const pattern = `${services.base}/_profiler/routes`
   const list = { methods: ['GET'], pattern, path: pattern, why: 'lists all with their hooks.' }
   const title = near.size === 0 ? 'Routes' : 'Other routes'
-  return routes.length === 0 ? [] : [{ title, text, routes: 'profiler' in services ? [...routes, list] : routes }]
+  return routes.length === 0 ? [] : [{ title, text, routes: services.hasProfiles ? [...routes, list] : routes }]
 }
 
 function routeFact ({ methods, pattern, declaredAt }: DeclaredRoute) {
@@ -78,34 +76,34 @@ export function similarRoutes (routes: HintedRoute[]): Hint {
   }
 }
 
-function methodNotAllowed (request: FastifyRequest): Hint[] {
-  const { method } = request
-  const routes = nearRoutes(request).filter(({ why }) => why.startsWith('the method is '))
+function methodNotAllowed (trace: RequestTrace): Hint[] {
+  const { method } = trace.request
+  const routes = nearRoutes(trace).filter(({ why }) => why.startsWith('the method is '))
   const title = `The path has routes, but not for ${method}`
   return [
     ...(routes.length === 0 ? [] : [{ title, text: 'Is the method correct?', routes }]),
-    ...routeToPaste(request, `No route for ${method} on this path`)
+    ...routeToPaste(trace, `No route for ${method} on this path`)
   ]
 }
 
-function nearRoutes (request: FastifyRequest): HintedRoute[] {
-  const mask = maskOf(request)
-  return nearestRoutes(request).map(({ route, why, path }) => {
+function nearRoutes (trace: RequestTrace): HintedRoute[] {
+  const { mask } = trace
+  return nearestRoutes(trace).map(({ route, why, path }) => {
     const isLink = path !== null && mask.text(path) === path && route.methods.includes('GET')
     return { ...routeFact(route), why: mask.text(why), ...(isLink && { path }) }
   })
 }
 
 /** A route that would answer the request, and where to add it; none where no such route can be written. */
-function routeToPaste (request: FastifyRequest, title: string, purpose = 'To declare it'): Hint[] {
-  const { lifecycle, routeTable: { routes } } = servicesOf(request)
+function routeToPaste ({ request, mask, services }: RequestTrace, title: string, purpose = 'To declare it'): Hint[] {
+  const { lifecycle, routeTable: { routes } } = services
   const path = pathnameOf(request)
   // In a Nest application controllers have the routes.
   const isOfNest = [routes[0], routes.at(-1)].some((route) =>
     route?.declaredAt != null && declaredPlace(route.declaredAt)?.package?.startsWith('@nestjs/') === true)
   if (isOfNest) return []
   // A path with a secret in it does not become a pattern.
-  if (maskOf(request).text(path) !== path) return []
+  if (mask.text(path) !== path) return []
   const route = routeCode(request.method, path)
   if (route === null) return []
   if (lifecycle === null) {

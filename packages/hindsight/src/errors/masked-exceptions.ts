@@ -1,7 +1,5 @@
-import type { FastifyRequest } from 'fastify'
 import { attemptCall } from '../call.js'
-import { targetOf } from '../http/requests.js'
-import { recordingOf, routeConfigOf, servicesOf } from '../lifecycle/state.js'
+import type { RequestTrace } from '../lifecycle/state.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { formatCount, cutText, formatInteger, inspectValue, wordFor } from '../view/text.js'
@@ -11,56 +9,17 @@ import { excerptAt } from './source-file.js'
 import { isInternal, markCallers, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
 import { fieldsOf, isError, messageOf, nameOf, readProperty, statusIn } from './thrown-value.js'
 
-declare module '../recording/recording.js' {
-  interface Recording {
-    /** The chain of the error, flattened and masked; root cause first. */
-    exceptions?: FlattenedException[] | undefined
-    /** The mask of the request, made at its beginning: later code may replace the path parameters. */
-    mask?: Mask
-    /** Secrets of its queries until now, which errors and log lines may repeat. The same list where nothing is new. */
-    secretTexts?: () => readonly string[]
-  }
-}
-
-/** Paths in which a `:code` with digits is a secret, as in `/verify/482913`; in `/countries/:code` it is none. */
-const CODE_PATH = /\/(?:verif|confirm|activat|invit|reset|magic|otp|[2m]fa|redeem|unlock|log-?in|sign-?in)/i
-
-function namedParams (url: string, params: unknown): unknown {
-  const code = readProperty(params, 'code')
-  const isSecret = /^(?=.*\d).{4,}/.test(String(code)) && CODE_PATH.test(url)
-  return isSecret ? { ...params as object, verificationCode: code } : params
-}
-
-/**
- * The mask for data of a request: it also masks path parameters with secret names, in every text. They are those of the
- * request, of its `Referer`, and of `location`, as the routes of the application name them. So it does secrets of the
- * queries of the request.
- */
-export function maskOf (request: FastifyRequest, location?: unknown): Mask {
-  const recording = recordingOf(request)
-  const { mask, routeTable } = servicesOf(request)
-  // The token in the path of a profiler page is no secret to its reader.
-  if (routeConfigOf(request)?.debugOnly === true) return mask
-  const urls = [request.headers.referer, request.is404 ? targetOf(request) : undefined]
-  const withPaths = (first: Mask, paths: readonly unknown[]): Mask => paths.reduce<Mask>((result, url) =>
-    typeof url === 'string' ? result.withParams(namedParams(url, routeTable.paramsOf(url, request))) : result, first)
-  // Of a 404, the path may have a route of another method.
-  recording.mask ??= withPaths(mask.withParams(namedParams(request.url, request.params)), urls)
-  recording.mask = withPaths(recording.mask, [location])
-  return recording.mask.withTexts(recording.secretTexts?.() ?? [])
-}
-
 /** The error that a response is about as a chain, root cause first, masked: the same on the page and in the profile. */
-export function exceptionsOf (request: FastifyRequest): FlattenedException[] {
-  const recording = recordingOf(request)
+export function exceptionsOf (trace: RequestTrace): FlattenedException[] {
+  const { recording, mask } = trace
   if (recording.exceptions !== undefined) return recording.exceptions
   const { declined, failure, raisedBy, routeError } = recording
-  recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), maskOf(request))
-  const rejected = failure === null ? null : rejectedInput(request, maskOf(request))
+  recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), mask)
+  const rejected = failure === null ? null : rejectedInput(trace)
   const last = recording.exceptions.at(-1)
   if (rejected !== null && last !== undefined) last.rejected = rejected
   const { explanation } = failure?.refused ?? {}
-  if (explanation !== undefined && last !== undefined) last.explanation = maskOf(request).text(explanation)
+  if (explanation !== undefined && last !== undefined) last.explanation = mask.text(explanation)
   // Without a lifecycle nothing was raised for a request without a route: the error has its message only.
   if (failure === null && declined === undefined) {
     recording.exceptions = recording.exceptions.slice(-1)
@@ -83,15 +42,15 @@ export interface RequestErrors { exceptions: FlattenedException[], otherErrors: 
  * The error that the response of a request is about, and which of the `others` are not among its causes. A response
  * without an error shows the first of the others.
  */
-export function errorsOf (request: FastifyRequest, others: readonly unknown[]): RequestErrors {
-  const { failure, routeError } = recordingOf(request)
-  const flattened = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), maskOf(request))
+export function errorsOf (trace: RequestTrace, others: readonly unknown[]): RequestErrors {
+  const { mask, recording: { failure, routeError } } = trace
+  const flattened = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)
   if (failure !== null) {
     const causes = causesOf(failure.error)
     const unlisted = others.filter((other) => !causes.has(other))
-    return { exceptions: exceptionsOf(request), otherErrors: unlisted.map(flattened) }
+    return { exceptions: exceptionsOf(trace), otherErrors: unlisted.map(flattened) }
   }
-  if (routeError !== null) return { exceptions: exceptionsOf(request), otherErrors: others.map(flattened) }
+  if (routeError !== null) return { exceptions: exceptionsOf(trace), otherErrors: others.map(flattened) }
   const [exceptions = [], ...otherErrors] = others.map(flattened)
   return { exceptions, otherErrors }
 }

@@ -1,8 +1,6 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import { recordingOf, servicesOf, type Refusal } from '../lifecycle/state.js'
+import type { Refusal, RequestTrace } from '../lifecycle/state.js'
 import { cutText, formatInteger, visibleLine } from '../view/text.js'
-import { maskOf } from './masked-exceptions.js'
 import { readProperty } from './thrown-value.js'
 
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 405, 413, 415, 429])
@@ -11,11 +9,11 @@ const REFUSED: ReadonlySet<number> = new Set([401, 403, 405, 413, 415, 429])
  * Why a request was refused; null where it was not, where the response is about another failure, and where other code
  * decided: the sentence about the failure has its place.
  */
-export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, status: number): Refusal | null {
-  const { failure, raised, raisedBy, routeError } = recordingOf(request)
+export function refusalOf (trace: RequestTrace, status: number): Refusal | null {
+  const { request, reply, recording: { failure, raised, raisedBy, routeError } } = trace
   // A hook of a not-found handler may have refused the request.
   if (routeError instanceof MethodNotAllowedError && failure === null) {
-    return wrongMethod(request, routeError.headers.allow)
+    return wrongMethod(trace, routeError.headers.allow)
   }
   // The error of an error handler has not decided the status.
   if (!REFUSED.has(status) || failure?.after === 'failure') return null
@@ -26,13 +24,13 @@ export function refusalOf (request: FastifyRequest, reply: FastifyReply | null, 
     return byOption('size', what, 'bodyLimit of Fastify, of addContentTypeParser or of the route')
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    const type = maskedLine(request, request.headers['content-type'] ?? '')
+    const type = maskedLine(trace, request.headers['content-type'] ?? '')
     const ofType = type === '' ? 'without a Content-Type' : `of the type "${type}"`
     const sentence = `No parser accepts a body ${ofType} here: addContentTypeParser() of Fastify adds one.`
     return { kind: 'type', sentence, option: 'addContentTypeParser of Fastify' }
   }
-  if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(request, reply?.getHeader('allow'))
-  return servicesOf(request).lifecycle?.refusalOf?.(request, status) ?? null
+  if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(trace, reply.getHeader('allow'))
+  return trace.services.lifecycle?.refusalOf?.(trace, status) ?? null
 }
 
 /** A refusal by an option of Hindsight, of Fastify or of a route; `what` is the beginning of its sentence. */
@@ -40,12 +38,12 @@ export function byOption (kind: Refusal['kind'], what: string, option: string): 
   return { kind, sentence: `${what}: the option ${option} decides.`, option }
 }
 
-function wrongMethod (request: FastifyRequest, allowed: unknown): Refusal {
-  const allow = maskedLine(request, String(allowed ?? 'others'))
-  const what = `No route accepts ${request.method} at this path: its routes accept ${allow}`
+function wrongMethod (trace: RequestTrace, allowed: unknown): Refusal {
+  const allow = maskedLine(trace, String(allowed ?? 'others'))
+  const what = `No route accepts ${trace.request.method} at this path: its routes accept ${allow}`
   return byOption('method', what, 'method of the route')
 }
 
-export function maskedLine (request: FastifyRequest, text: string): string {
-  return cutText(visibleLine(maskOf(request).text(text)), 200)
+export function maskedLine ({ mask }: RequestTrace, text: string): string {
+  return cutText(visibleLine(mask.text(text)), 200)
 }

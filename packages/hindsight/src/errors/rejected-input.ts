@@ -1,16 +1,8 @@
-import type { FastifyRequest } from 'fastify'
-import { recordingOf, servicesOf } from '../lifecycle/state.js'
+import type { RequestTrace } from '../lifecycle/state.js'
 import { MASKED, type Mask } from '../mask/mask.js'
 import { formatCount, cutText, formatInteger, isObject, safeJson } from '../view/text.js'
 import type { RejectedField, RejectedInput } from './exception.js'
 import { messageOf, readProperty } from './thrown-value.js'
-
-declare module '../recording/recording.js' {
-  interface Recording {
-    /** The chunks of a JSON body; null if it is larger than 64 kB. */
-    receivedBody?: Buffer[] | null
-  }
-}
 
 const MAX_BODY = 64 * 1024
 const MAX_FIELDS = 20
@@ -24,11 +16,9 @@ const PARTS = new Map<string, 'body' | 'query' | 'params' | 'headers'>([
 ])
 
 /** Copies the JSON body of a request while it is read, so that the page can say why one is invalid. */
-export function bufferBody (request: FastifyRequest): void {
-  const { raw, headers } = request
+export function bufferBody ({ request: { raw, headers }, recording }: RequestTrace): void {
   if (!/^application\/(?:[\w.-]+\+)?json\b/i.test(headers['content-type'] ?? '')) return
   if (headers['content-encoding'] !== undefined || !(Number(headers['content-length'] ?? 0) <= MAX_BODY)) return
-  const recording = recordingOf(request)
   let length = 0
   // A `data` listener starts the stream: this one is added when the parser adds its own.
   raw.on('newListener', function onListener (event: string) {
@@ -44,8 +34,8 @@ export function bufferBody (request: FastifyRequest): void {
 }
 
 /** The input that a schema or the JSON parser rejected, masked; null where neither did. */
-export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInput | null {
-  const { events, raised, receivedBody } = recordingOf(request)
+export function rejectedInput ({ request, recording, declaredRoute, mask }: RequestTrace): RejectedInput | null {
+  const { events, raised, receivedBody } = recording
   try {
     // Fastify answers 500 where a validator throws. Those of Standard Schema, zod and valibot have issues, Joi details.
     const isThrown = readProperty(raised, 'statusCode') === 500
@@ -58,9 +48,8 @@ export function rejectedInput (request: FastifyRequest, mask: Mask): RejectedInp
     }
     if (readProperty(raised, 'code') !== 'FST_ERR_CTP_INVALID_JSON_BODY' || !receivedBody) return null
     // The parser may have received another text, which a hook has decoded.
-    const { routeTable } = servicesOf(request)
     const hasHook = events?.events().some(({ stage }) => stage === 'preParsing')
-    if (hasHook === true || routeTable.of(request)?.hooks.includes('preParsing') === true) return null
+    if (hasHook === true || declaredRoute?.hooks.includes('preParsing') === true) return null
     const text = Buffer.concat(receivedBody).toString('utf8')
     const malformed = jsonError(text)
     return malformed === null ? forbiddenField(text, mask) : { part: 'body', malformed }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Slot } from './events.js'
-import { stateOf } from './state.js'
+import { appliesIn } from '../routing/route-table.js'
+import { traceOf } from './state.js'
 
 /** The name of the hook that Fastify adds to a HEAD route of its own. */
 export const HEAD_HOOK = 'headRouteOnSendHandler'
@@ -15,14 +16,6 @@ export function interceptHooks (app: FastifyInstance, intercept: Interceptor): v
     intercept(this, name, hook, (added) => { addHook.call(this, name as never, added as never) })
     return this
   } as unknown as typeof addHook
-}
-
-/**
- * Whether a hook of an instance runs for the requests of a scope: that has the hooks of the instances around it, which
- * are its prototypes, those that were added later included.
- */
-export function appliesIn (instance: FastifyInstance, scope: FastifyInstance): boolean {
-  return instance === scope || Object.prototype.isPrototypeOf.call(instance, scope)
 }
 
 /** Whether a value is a promise or another thenable, such as a query of a database library. */
@@ -80,7 +73,7 @@ export class LastHook {
 
   /** Adds a copy to an instance. */
   addTo (instance: FastifyInstance): void {
-    const isLast = (request: FastifyRequest): boolean => this.#lastIn(stateOf(request).scope ?? request.server) === hook
+    const isLast = (request: FastifyRequest): boolean => this.#lastIn(traceOf(request).scope) === hook
     const hook: object = internalHook(this.#make(isLast))
     instance.addHook(this.#name as 'onSend', hook as never)
     // Fastify adds hooks in the order of its queue, which is not that of the calls.

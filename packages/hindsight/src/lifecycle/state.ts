@@ -1,98 +1,140 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
 import { cachedByObject } from '../call.js'
+import { readProperty } from '../errors/thrown-value.js'
 import type { DebugAccess } from '../http/debug-access.js'
 import type { Origin } from '../http/origin.js'
+import { targetOf } from '../http/requests.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import type { Mask } from '../mask/mask.js'
 import type { EditorLink } from '../view/editor.js'
 import { Recording } from '../recording/recording.js'
+import { routeConfigOf, type DeclaredRoute, type RouteMatch, type RouteTable } from '../routing/route-table.js'
 import type { HookRun } from './event-recorder.js'
 import type { HookStage, PassName, Slot } from './events.js'
 
-/** The `config` of a route. */
-export type RouteConfig = FastifyRequest['routeOptions']['config'] & RecordedConfig
+/** Paths in which a `:code` with digits is a secret, as in `/verify/482913`; in `/countries/:code` it is none. */
+const CODE_PATH = /\/(?:verif|confirm|activat|invit|reset|magic|otp|[2m]fa|redeem|unlock|log-?in|sign-?in)/i
 
-/** What a route may declare in its `config`. The interface of Fastify is for the names of the application. */
-export interface RecordedConfig {
-  /** The name of the route in logs and profiles; by default `<METHOD> <pattern>`. */
-  name?: string
-  /** False: requests of this route are not profiled; `failures`: those with a status below 400 are not. */
-  profile?: boolean | 'failures'
-  /** True: the route exists only for clients that may see the debug surface. */
-  debugOnly?: boolean
-  /** True: the route answers only requests by TLS. */
-  httpsOnly?: boolean
+function namedParams (url: string, params: unknown): unknown {
+  const code = readProperty(params, 'code')
+  const isSecret = /^(?=.*\d).{4,}/.test(String(code)) && CODE_PATH.test(url)
+  return isSecret ? { ...params as object, verificationCode: code } : params
 }
 
-/** The route that matched a request. */
-export interface RouteMatch {
-  name: string
-  pattern: string
-  params: Record<string, unknown>
-}
-
-/**
- * The state of one request. This class has the fields of the lifecycle; each feature declares its own fields by
- * declaration merging, next to the code that uses them:
- *
- *     declare module '../lifecycle/state.js' {
- *       interface RequestState { links?: Link[] }
- *     }
- */
-export class RequestState {
+/** One request: what is recorded of it, and the services of its application. Hooks pass it down. */
+export class RequestTrace {
+  readonly request: FastifyRequest
   /** The instance whose hooks the request passes: after `reply.callNotFound()` its `server` is another one. */
-  scope: FastifyInstance | null = null
-  context: RequestContext | null = null
-  pass: PassName = 'main'
+  readonly scope: FastifyInstance
+  readonly recording = new Recording()
   /** The route that matched; null before the router listener, and where none did. */
   route: RouteMatch | null = null
+  pass: PassName = 'main'
   /** Values of a request by name: see `attributesOf`. */
   attributeValues: Record<string, unknown> | null = null
   /** The path parameters as they were sent, where a lifecycle has converted them. */
   sentParams: Record<string, unknown> | undefined
   /** Whether the response depends on a session of a lifecycle. */
   sessionUsed = false
-  readonly recording = new Recording()
   scriptNonce?: string
   styleNonce?: string
   /** The policy of the response if that is a diagnostic page. */
   ownPolicy?: string
+  #reply: FastifyReply | null = null
+  #context: RequestContext | undefined
+  #mask: Mask | undefined
+
+  constructor (request: FastifyRequest) {
+    this.request = request
+    this.scope = request.server
+  }
+
+  /** The services of the application that the request came to. */
+  get services (): Services {
+    return this.scope.hindsight
+  }
+
+  /** Whether the recorder has begun the request: it has a reply then. */
+  get hasBegun (): boolean {
+    return this.#reply !== null
+  }
+
+  get reply (): FastifyReply {
+    if (this.#reply === null) throw new Error('The request has not begun')
+    return this.#reply
+  }
+
+  /** To be called by the first hook of the request. */
+  begin (reply: FastifyReply): void {
+    this.#reply = reply
+  }
 
   /** Whether something was raised while the request was handled. */
   get failed (): boolean {
     return this.recording.failure !== null
   }
+
+  /** The asynchronous context of the request. */
+  get context (): RequestContext {
+    return (this.#context ??= new RequestContext(this))
+  }
+
+  /** The route as it was declared; null where none matched. */
+  get declaredRoute (): DeclaredRoute | null {
+    return this.services.routeTable.of(this.request, this.route)
+  }
+
+  /**
+   * The mask for data of the request: it also masks path parameters with secret names, in every text. They are those of
+   * the request and of its `Referer`, as the routes of the application name them. So it does secrets of its queries.
+   */
+  get mask (): Mask {
+    const { request, services: { mask } } = this
+    // The token in the path of a profiler page is no secret to its reader.
+    if (routeConfigOf(request)?.debugOnly === true) return mask
+    return this.#maskOfRequest().withTexts(this.recording.secretTexts?.() ?? [])
+  }
+
+  /** Masks the path parameters of a URL, too, such as that of a redirect. */
+  hideParamsOf (url: unknown): void {
+    this.#mask = this.#withParamsOf(url, this.#maskOfRequest())
+  }
+
+  // Made at the beginning of the request: later code may replace its path parameters.
+  #maskOfRequest (): Mask {
+    if (this.#mask !== undefined) return this.#mask
+    const { request } = this
+    const ofRequest = this.services.mask.withParams(namedParams(request.url, request.params))
+    const withReferer = this.#withParamsOf(request.headers.referer, ofRequest)
+    // Of a 404, the path may have a route of another method.
+    this.#mask = request.is404 ? this.#withParamsOf(targetOf(request), withReferer) : withReferer
+    return this.#mask
+  }
+
+  #withParamsOf (url: unknown, mask: Mask): Mask {
+    if (typeof url !== 'string') return mask
+    return mask.withParams(namedParams(url, this.services.routeTable.paramsOf(url, this.request)))
+  }
 }
 
-const kState = Symbol('hindsight.state')
+const kTrace = Symbol('hindsight.trace')
 
-/** The state of a request; made with the first call. */
-export function stateOf (request: FastifyRequest): RequestState {
-  const holder = request as { [kState]?: RequestState }
-  return (holder[kState] ??= new RequestState())
+/** The trace of a request, for hooks; the first one makes it. */
+export function traceOf (request: FastifyRequest): RequestTrace {
+  const holder = request as { [kTrace]?: RequestTrace }
+  return (holder[kTrace] ??= new RequestTrace(request))
 }
 
-/** What is recorded of a request. */
-export function recordingOf (request: FastifyRequest): Recording {
-  return stateOf(request).recording
-}
-
-/** The state of a request where it has one. Any object may be given: nothing is added to it. */
-export function knownStateOf (request: object): RequestState | undefined {
-  return (request as { [kState]?: RequestState })[kState]
+/** The trace of a request where it has one. Any object may be given: nothing is added to it. */
+export function knownTraceOf (request: object): RequestTrace | undefined {
+  return (request as { [kTrace]?: RequestTrace })[kTrace]
 }
 
 /** Values that listeners and the handler share: `_route`, and the path parameters by their names. */
-export function attributesOf (request: FastifyRequest): Record<string, unknown> {
-  const state = stateOf(request)
-  return (state.attributeValues ??= { _route: state.route?.name ?? null, ...state.route?.params })
-}
-
-/** What the route of a request declares; undefined where it has no route of any kind. */
-export function routeConfigOf (request: FastifyRequest): RouteConfig | undefined {
-  return request.routeOptions.config as RouteConfig | undefined
+export function attributesOf (trace: RequestTrace): Record<string, unknown> {
+  return (trace.attributeValues ??= { _route: trace.route?.name ?? null, ...trace.route?.params })
 }
 
 /**
@@ -101,7 +143,7 @@ export function routeConfigOf (request: FastifyRequest): RouteConfig | undefined
  * request only weakly when that is over.
  */
 export class RequestContext {
-  #request: FastifyRequest | WeakRef<FastifyRequest> | RequestContext
+  #trace: RequestTrace | WeakRef<RequestTrace> | RequestContext
   /** The hook of the application that has started the work of this context. */
   readonly hook: HookRun | null
   /** Whether the client of a request that is over might see the debug surface. */
@@ -110,33 +152,27 @@ export class RequestContext {
   late?: LateRecorder
 
   /** `hook`: for the work of a hook; `of` is the context of its request. */
-  constructor (of: FastifyRequest | RequestContext, hook: HookRun | null = null) {
-    this.#request = of
+  constructor (of: RequestTrace | RequestContext, hook: HookRun | null = null) {
+    this.#trace = of
     this.hook = hook
   }
 
   /** The context of the request, which has what is set for all of its work. */
   get ofRequest (): RequestContext {
-    return this.#request instanceof RequestContext ? this.#request : this
+    return this.#trace instanceof RequestContext ? this.#trace : this
   }
 
   /** Undefined: the request is over, and its memory was released. */
-  get request (): FastifyRequest | undefined {
-    if (this.#request instanceof RequestContext) return this.#request.request
-    return this.#request instanceof WeakRef ? this.#request.deref() : this.#request
+  get trace (): RequestTrace | undefined {
+    if (this.#trace instanceof RequestContext) return this.#trace.trace
+    return this.#trace instanceof WeakRef ? this.#trace.deref() : this.#trace
   }
 
   /** To be called when the request is over. */
   release (): void {
-    const { request } = this
-    if (request !== undefined) this.#request = new WeakRef(request)
+    const { trace } = this
+    if (trace !== undefined) this.#trace = new WeakRef(trace)
   }
-}
-
-/** The context of a request: always the same. */
-export function contextOf (request: FastifyRequest): RequestContext {
-  const state = stateOf(request)
-  return (state.context ??= new RequestContext(request))
 }
 
 export const requestContext = new AsyncLocalStorage<RequestContext | undefined>()
@@ -159,7 +195,7 @@ export interface Lifecycle {
   /** The name of the cookie of its sessions; absent where it has none. */
   readonly sessionCookie?: string
   /** Why the lifecycle refused a request; null where it did not. Called when a refused request is explained. */
-  readonly refusalOf?: (request: FastifyRequest, status: number) => Refusal | null
+  readonly refusalOf?: (trace: RequestTrace, status: number) => Refusal | null
 }
 
 /** Why a request was refused, or which part of the response a browser rejects. */
@@ -179,55 +215,80 @@ export interface PartSettings {
   readonly callBodies?: boolean
 }
 
-/**
- * The services of one application, as `app.hindsight`. This interface has those of the lifecycle; each feature declares
- * its own by declaration merging. `begin.ts` and `prepare.ts` set them before the first request.
- */
-export interface Services extends DebugAccess {
+/** Functions that are called when an application is closed: the last one first, one after the other. */
+class ClosingFunctions extends Array<() => unknown> {
+  /** Whether the application has begun to close: it is not ready for more requests. */
+  hasBegun = false
+}
+
+/** What an application has from the registration on, also where it records nothing. */
+export class ApplicationSetup {
   /** The application: the pages of the profiler may be answered by another instance. */
   readonly app: FastifyInstance
   /** Of the framework that records its requests; null where an application is only observed. */
   readonly lifecycle: Lifecycle | null
   readonly debug: boolean
-  readonly mask: Mask
-  readonly originOf: (request: FastifyRequest) => Origin
-  /** Makes links that open source in the editor; null if none is configured. */
-  readonly editor: EditorLink | null
-  /** Called for each message that is refused before it becomes a request; absent where none is recorded. */
-  readonly onMalformed?: (message: MalformedMessage) => void
-  /** The options of the profiler that parts read. */
-  readonly settings: PartSettings
-  /** The prefix of the application, without a slash at the end: the paths of the profiler begin with it. */
-  readonly base: string
   /** Which requests are recorded: none, those that fail, or all that the options select, from their beginning. */
   readonly recording: 'none' | 'on-failure' | 'always'
+  readonly routeTable: RouteTable
+  /** The prefix of the application, without a slash at the end: the paths of the profiler begin with it. */
+  readonly base: string
+  readonly closing: ClosingFunctions
+  /** Whether requests are profiled: there are pages. */
+  readonly hasProfiles: boolean = false
+
+  constructor ({ app, lifecycle, debug, recording, routeTable, closing = new ClosingFunctions() }: SetupOptions) {
+    this.app = app
+    this.lifecycle = lifecycle
+    this.debug = debug
+    this.recording = recording
+    this.routeTable = routeTable
+    this.base = app.prefix.replace(/\/$/, '')
+    this.closing = closing
+  }
+
   /**
    * Reports problems to operators: to the application's log with a lifecycle, and else as a warning of the process,
    * once.
    */
-  readonly warn: (message: string, error?: unknown) => void
-  /** Functions that are called when the application is closed: the last one first, one after the other. */
-  readonly closing: Array<() => unknown>
-  /** Whether the application has begun to close: it is not ready for more requests. */
-  readonly isClosing: boolean
-  /** To be called when the application begins to close. */
-  readonly beginClosing: () => void
-  /** The address of the profiler, with a slash at the end; null where the server does not listen on a port. */
-  readonly profilerUrl: string | null
-}
+  readonly warn = (message: string, error?: unknown): void => {
+    if (this.lifecycle === null) warnOnce(message, error)
+    else this.app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
+  }
 
-declare module 'fastify' {
-  interface FastifyInstance {
-    hindsight: Services
+  /** Whether the application has begun to close. */
+  get isClosing (): boolean {
+    return this.closing.hasBegun
+  }
+
+  /** To be called when the application begins to close. */
+  beginClosing (): void {
+    this.closing.hasBegun = true
+  }
+
+  /** The address of the profiler, with a slash at the end; null where the server does not listen on a port. */
+  get profilerUrl (): string | null {
+    const { app } = this
+    // A Unix socket has a path.
+    if (!app.server.listening || !app.listeningOrigin.startsWith('http')) return null
+    const origin = app.listeningOrigin.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:')
+    return `${origin}${this.base}/_profiler/`
   }
 }
 
-/**
- * The services of the application that a request came to: after `reply.callNotFound()` its `server` may be an instance
- * around it that has none.
- */
-export function servicesOf (request: FastifyRequest): Services {
-  return (stateOf(request).scope ?? request.server).hindsight
+type SetupOptions = Pick<ApplicationSetup, 'app' | 'lifecycle' | 'debug' | 'recording' | 'routeTable'> &
+  { closing?: ClosingFunctions }
+
+/** The services of an application for the requests that it records. */
+export interface Services extends ApplicationSetup, DebugAccess {
+  readonly mask: Mask
+  /** The options of the profiler that parts read. */
+  readonly settings: PartSettings
+  readonly originOf: (request: FastifyRequest) => Origin
+  /** Makes links that open source in the editor; null if none is configured. */
+  readonly editor: EditorLink | null
+  /** Called for each message that is refused before it becomes a request; absent where none is recorded. */
+  readonly onMalformed?: ((message: MalformedMessage) => void) | undefined
 }
 
 /**
@@ -236,15 +297,17 @@ export function servicesOf (request: FastifyRequest): Services {
  */
 export function mayInject (raw: IncomingMessage): boolean {
   const context = requestContext.getStore()
-  const injector = context?.request
-  if (context === undefined || injector?.raw === raw) return true
+  const injector = context?.trace
+  if (context === undefined || injector?.request.raw === raw) return true
   if (injector === undefined) return context.ofRequest.wasDebugClient
-  return servicesOf(injector).mayReceiveDetails(injector)
+  return injector.services.mayReceiveDetails(injector.request)
 }
 
 /** Adds to a stored profile what happens after the response. There is no recording when it is too late. */
-interface LateRecorder {
+export interface LateRecorder {
   readonly services: Services
+  /** To be called when the profile was made, with the mask of its request; false: it was made before. */
+  begin: (mask: Mask) => boolean
   openRecording: () => Recording | undefined
   addError: (error: unknown) => void
 }
@@ -259,10 +322,16 @@ export interface ContextRecording { recording: Recording, services: Services }
 export function recordingIn (
   context: RequestContext | undefined = requestContext.getStore()
 ): ContextRecording | undefined {
-  const { request, ofRequest: { late } = {} } = context ?? {}
-  const recording = late === undefined ? request && recordingOf(request) : late.openRecording()
-  const services = late?.services ?? (request && servicesOf(request))
+  const { trace, ofRequest: { late } = {} } = context ?? {}
+  const recording = late === undefined ? trace?.recording : late.openRecording()
+  const services = late?.services ?? trace?.services
   return recording === undefined || services === undefined ? undefined : { recording, services }
+}
+
+/** The hook of the application in whose asynchronous context this is called, if that belongs to a recording. */
+export function currentHook (recording: Recording): HookRun | null {
+  const { hook = null } = requestContext.getStore() ?? {}
+  return hook !== null && recordingIn()?.recording === recording ? hook : null
 }
 
 const referenceTo = cachedByObject((recording: Recording) => new WeakRef(recording))

@@ -1,12 +1,12 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { Logger } from 'pino'
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
 import {
-  contextOf, knownStateOf, recordingIn, recordingOf, requestContext, type RequestContext
+  currentHook, knownTraceOf, recordingIn, requestContext, type RequestContext, type RequestTrace
 } from '../lifecycle/state.js'
-import { addCalls, levelName, RequestLog, type KeptLine, type LateErrorListener } from './log-record.js'
+import { addCalls, levelName, RequestLog, type KeptLine } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
 export const LINES = 'tracing:pino_asJson:end'
@@ -45,9 +45,10 @@ export class LogCapture {
   /** Whether the logger is one of pino, which publishes its lines. Otherwise only opened requests have a log. */
   readonly hasPinoLogger: boolean
   readonly #app: FastifyInstance
-  readonly #onLateError: LateErrorListener | undefined
+  readonly #onLateError: (trace: RequestTrace, error: unknown) => void
 
-  constructor (app: FastifyInstance, onLateError?: LateErrorListener) {
+  /** `onLateError` receives the error of a line that is written after the response; the logger calls it. */
+  constructor (app: FastifyInstance, onLateError: (trace: RequestTrace, error: unknown) => void = () => {}) {
     this.#app = app
     this.#onLateError = onLateError
     this.hasPinoLogger = isPublished(app.log)
@@ -58,16 +59,16 @@ export class LogCapture {
    * Starts the capture of a request's log. False where the request is not recorded: the lines that its logger writes
    * are buffered, in case it fails.
    */
-  readonly open = (request: FastifyRequest, reply: FastifyReply): boolean => {
-    const { isRecording } = recordingOf(request)
+  open (trace: RequestTrace): boolean {
+    const { request, reply, recording: { isRecording } } = trace
     if (!isRecording && !this.hasPinoLogger) return false
-    const log = this.#logFor(request)
+    const log = this.#logFor(trace)
     if (!isRecording) return false
     const { log: logger } = request
     const writesDebug = isPublished(logger) && logger.isLevelEnabled('debug')
     log.writesDebug = writesDebug && this.#app.hindsight.lifecycle !== null
     if (!isDisabled(logger)) return true
-    request.log = errorLogger(logger, contextOf(request))
+    request.log = errorLogger(logger, trace.context)
     // A hook may have given the reply another logger.
     if (reply.log === logger) reply.log = request.log
     return true
@@ -78,15 +79,18 @@ export class LogCapture {
     if (--captures === 0) unsubscribe(LINES, onLine)
   }
 
-  #logFor (request: FastifyRequest): RequestLog {
-    const recording = recordingOf(request)
+  #logFor (trace: RequestTrace): RequestLog {
+    const { request, recording } = trace
     if (recording.log !== undefined) return recording.log
-    const log = recording.log = new RequestLog(recording, this.#onLateError)
+    const log = recording.log = new RequestLog(recording, {
+      onLateError: (error) => this.#onLateError(trace, error),
+      currentHook: () => currentHook(recording)
+    })
     const logger = request.log
     const isShared = Object.hasOwn(logger, kOwner)
     const isOfRequest = this.hasPinoLogger && logger !== this.#app.log
     if (isOfRequest) {
-      const value: Owner = isShared ? null : contextOf(request)
+      const value: Owner = isShared ? null : trace.context
       // Not enumerable, and without an error for a frozen logger.
       Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
     }
@@ -118,8 +122,8 @@ function attribute (
   const line = { text, message, field }
   const kept: KeptLine = { at: performance.now(), level: levelName(level, instance.levels.values), line }
   const { req } = fields as { req?: unknown }
-  const request = typeof req === 'object' && req !== null ? req as FastifyRequest : null
-  const known = request?.log === instance ? knownStateOf(request)?.recording.log : undefined
+  const request = typeof req === 'object' && req !== null ? req as { log?: unknown } : null
+  const known = request?.log === instance ? knownTraceOf(request)?.recording.log : undefined
   // When Fastify writes the first line, a kept connection may have the context of its last request.
   const log = owner !== null ? logOf(owner) : known ?? currentLog()
   log?.add(kept)
@@ -138,11 +142,10 @@ function attribute (
 function noteError (owner: Owner, fields: object): void {
   const context = owner ?? requestContext.getStore()
   if (context === undefined || !('err' in fields)) return
-  const { request } = context
-  const log = request === undefined ? logOf(context) : recordingOf(request).log
-  if (log === undefined) return
-  const { recording } = log
-  if (recording.isLate || recording.reply?.sent === true) log.onLateError?.(recording, fields.err)
+  const { trace } = context
+  const log = trace === undefined ? logOf(context) : trace.recording.log
+  const isLate = trace === undefined || (trace.hasBegun && trace.reply.sent)
+  if (isLate) log?.onLateError?.(fields.err)
 }
 
 /** The log of the asynchronous context, if its request is recorded: for lines of no request's own logger. */

@@ -1,10 +1,8 @@
 import { performance } from '../clock.js'
 import type { HookRun } from '../lifecycle/event-recorder.js'
 import { isLifecycleStage, type ListenerEvent } from '../lifecycle/events.js'
-import { recordingIn, requestContext } from '../lifecycle/state.js'
 import type { FastifyBaseLogger } from 'fastify'
 import { framesHere } from '../queries/stack.js'
-import type { Recording } from '../recording/recording.js'
 import { cutLine, lineFields, MAX_LINE, messageKey, parsedLine, type OwnLine, type PinoLine } from './pino-line.js'
 
 /** The levels of pino from the least to the most severe. */
@@ -125,13 +123,6 @@ export function severeLines (
   return shown.length === all.length ? { logs } : { logs, logsOmitted: all.length - shown.length }
 }
 
-declare module '../recording/recording.js' {
-  interface Recording {
-    /** The lines that the logger of the request has written; absent where it is not captured. */
-    log?: RequestLog
-  }
-}
-
 /** Of one request: lines, and the characters of all lines together. */
 interface LogLimits { lines: number, bytes: number }
 
@@ -158,8 +149,20 @@ export function addCalls (kept: KeptLine): void {
   if (kept.calls === null) kept.calls = framesHere(addCalls, [MAX_CALLS]) ?? ''
 }
 
-/** Receives the error of a line that is written after the response; it is called by the logger. */
-export type LateErrorListener = (recording: Recording, error: unknown) => void
+/** What a log needs of the recording that it belongs to. */
+export interface LoggedRecording {
+  readonly isLate: boolean
+  readonly isRecording: boolean
+  readonly timing: { readonly startedAt: number, readonly startedTime: number }
+}
+
+interface LogOptions {
+  limits?: LogLimits
+  /** Receives the error of a line that is written after the response; it is called by the logger. */
+  onLateError?: (error: unknown) => void
+  /** The hook of the application that writes a line; null where no hook does. */
+  currentHook?: () => HookRun | null
+}
 
 /** The log lines of one request. They are kept as text and parsed when they are shown: most of them never are. */
 export class RequestLog {
@@ -168,8 +171,9 @@ export class RequestLog {
   /** The characters of the lines that are kept, about their bytes. */
   bytes = 0
   /** It has the time at which the request arrived. */
-  readonly recording: Recording
-  readonly onLateError: LateErrorListener | undefined
+  readonly recording: LoggedRecording
+  readonly onLateError: LogOptions['onLateError']
+  readonly #currentHook: NonNullable<LogOptions['currentHook']>
   readonly #limits: LogLimits
   readonly #lines: KeptLine[] = []
   /** By the contexts of lines: the page and the profile show the same. */
@@ -178,7 +182,10 @@ export class RequestLog {
   #isFinished = false
   #dropped = 0
 
-  constructor (recording: Recording, onLateError?: LateErrorListener, limits = LIMITS) {
+  constructor (
+    recording: LoggedRecording, { limits = LIMITS, onLateError, currentHook = () => null }: LogOptions = {}
+  ) {
+    this.#currentHook = currentHook
     this.recording = recording
     this.onLateError = onLateError
     this.#limits = limits
@@ -198,8 +205,8 @@ export class RequestLog {
       if (line.text.length > MAX_LINE) kept.line = cutLine(line)
     }
     const maxStacks = this.recording.isLate ? MAX_LATE_STACKS : MAX_STACKS
-    const { hook = null } = requestContext.getStore() ?? {}
-    if (hook !== null && recordingIn()?.recording === this.recording) kept.hook = hook
+    const hook = this.#currentHook()
+    if (hook !== null) kept.hook = hook
     if (this.recording.isRecording && this.#lines.length < maxStacks) kept.calls ??= null
     this.#lines.push(kept)
   }

@@ -3,10 +3,10 @@ import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
-import { errorsOf, maskOf } from '../errors/masked-exceptions.js'
+import { errorsOf } from '../errors/masked-exceptions.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { isStream } from '../http/responses.js'
-import { recordingOf, servicesOf, stateOf, type RequestState } from '../lifecycle/state.js'
+import type { RequestTrace } from '../lifecycle/state.js'
 import type { Recording } from '../recording/recording.js'
 import type { ProfiledRoute, UnfinishedProfile } from '../store/profile.js'
 import { cutText } from '../view/text.js'
@@ -145,19 +145,18 @@ export function plainCopy (
 }
 
 /** What parts of Hindsight have recorded, by their names, by default all: masked plain data. */
-export function recordedData (request: FastifyRequest, names?: string[]): Record<string, unknown> {
-  return redacted(request, allCollected(recordingOf(request), names))
+export function recordedData (trace: RequestTrace, names?: string[]): Record<string, unknown> {
+  return redacted(trace, allCollected(trace.recording, names))
 }
 
 /** The route of a request, masked; null where none matched. */
-export function matchedRoute (request: FastifyRequest): ProfiledRoute | null {
-  return redacted(request, routeOf(recordingOf(request)))
+export function matchedRoute (trace: RequestTrace): ProfiledRoute | null {
+  return redacted(trace, routeOf(trace.recording))
 }
 
 /** Data of parts, whose masks do not hide the path parameters of this request. */
-function redacted<T> (request: FastifyRequest, data: T): T {
-  const mask = maskOf(request)
-  return mask === servicesOf(request).mask ? data : plainCopy(data, mask.redact) as T
+function redacted<T> ({ mask, services }: RequestTrace, data: T): T {
+  return mask === services.mask ? data : plainCopy(data, mask.redact) as T
 }
 
 function routeOf ({ matchedRoute }: Recording): ProfiledRoute | null {
@@ -165,31 +164,29 @@ function routeOf ({ matchedRoute }: Recording): ProfiledRoute | null {
 }
 
 /** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */
-export function unfinishedProfile (
-  request: FastifyRequest, reply: FastifyReply, shown: readonly Part[]
-): UnfinishedProfile {
-  const { recording } = stateOf(request)
+export function unfinishedProfile (trace: RequestTrace, shown: readonly Part[]): UnfinishedProfile {
+  const { request, reply, recording, mask } = trace
   const { log, ownSince, timing, token = '' } = recording
-  const { exceptions, otherErrors } = errorsOf(request, recording.otherErrors)
+  const { exceptions, otherErrors } = errorsOf(trace, recording.otherErrors)
   const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
   return {
     token,
     time: new Date(timing.startedTime).toISOString(),
     status: reply.statusCode,
     method: request.method,
-    route: routeIn(stateOf(request)),
+    route: routeIn(trace),
     duration: (ownSince ?? performance.now()) - timing.startedAt - timing.own,
     exceptions,
     logs: log?.records() ?? [],
     collectors: {
-      ...recordedData(request, shown.map(({ name }) => name)),
+      ...recordedData(trace, shown.map(({ name }) => name)),
       otherErrors,
-      ...ofApplication.length > 0 && maskOf(request).value(collectData(ofApplication, request, reply)) as object
+      ...ofApplication.length > 0 && mask.value(collectData(ofApplication, request, reply)) as object
     }
   }
 }
 
 /** The route of a request that has no profile yet; null where none matched. */
-function routeIn (state: RequestState): ProfiledRoute | null {
-  return routeOf(state.recording) ?? (state.route === null ? null : { ...state.route, methods: [] })
+function routeIn ({ recording, route }: RequestTrace): ProfiledRoute | null {
+  return routeOf(recording) ?? (route === null ? null : { ...route, methods: [] })
 }

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Services } from '../lifecycle/state.js'
+import type { RequestTrace, Services } from '../lifecycle/state.js'
 import type { Hint } from '../errors/hints.js'
-import type { Mask } from '../mask/mask.js'
-import type { Recording, RefusedResponse, Slot } from '../recording/recording.js'
+import type { RefusedResponse, Slot } from '../recording/recording.js'
 import type { Ending } from '../recording/sending.js'
 import type { EditorLink } from '../view/editor.js'
 import type { Data, HtmlValue } from '../view/text.js'
@@ -200,10 +199,7 @@ export interface Criterion<T = any> {
 
 /** A request whose profile is built. */
 export interface BuiltRequest {
-  request: FastifyRequest
-  reply: FastifyReply
-  recording: Recording
-  mask: Mask
+  trace: RequestTrace
   /** 0: the response has not ended. */
   status: number
   /** The data of parts by their names. */
@@ -220,33 +216,33 @@ export interface Part<T = any, K = any> extends Slot<K> {
   /** Subscribes to events of the process for an application; returns the function that ends it. */
   start?: (app: FastifyInstance) => () => void
   /** Called when a request has arrived, in debug mode. Its first hook waits for a promise. */
-  arrive?: (request: FastifyRequest, reply: FastifyReply) => undefined | Promise<void>
+  arrive?: (trace: RequestTrace) => undefined | Promise<void>
   /** Called when the recording of a request begins: at its arrival, or when it has failed. */
-  begin?: (request: FastifyRequest, reply: FastifyReply) => void
+  begin?: (trace: RequestTrace) => void
   /** Called when the route of a request is known, until the part keeps something. */
-  route?: (request: FastifyRequest) => void
+  route?: (trace: RequestTrace) => void
   /** Called when a request was read, before its handler or its response, until the part keeps something. */
-  receive?: (request: FastifyRequest) => void
+  receive?: (trace: RequestTrace) => void
   /** Called with the error of a request; returns why the response was refused, where it was. */
-  fail?: (request: FastifyRequest, reply: FastifyReply, error: unknown) => RefusedResponse | undefined
+  fail?: (trace: RequestTrace, error: unknown) => RefusedResponse | undefined
   /** Called with the payload of each response; `content` is it without the toolbar. */
-  respond?: (request: FastifyRequest, reply: FastifyReply, payload: unknown, content?: unknown) => void
+  respond?: (trace: RequestTrace, payload: unknown, content?: unknown) => void
   /** Called when the response has ended. */
-  end?: (request: FastifyRequest, reply: FastifyReply, ending: Ending) => void
+  end?: (trace: RequestTrace, ending: Ending) => void
   /** The data of a request whose response has not ended, and sentences about it. */
-  pending?: (request: FastifyRequest, reply: FastifyReply) => { data: object, sentences: readonly string[] }
+  pending?: (trace: RequestTrace) => { data: object, sentences: readonly string[] }
   /** Returns JSON data, which are masked. A promise is an error: await data in the handler or a hook. */
   collect?: (request: FastifyRequest, reply: FastifyReply) => T
   /** The data with those of the time after the response; default: only the latter. */
   complete?: (data: T, late: T) => T
   /** Called at the start; returns what makes the data that all profiles of the application have. */
-  ofApplication?: (app: FastifyInstance, options: object) => () => T
+  ofApplication?: (services: Services, options: object) => () => T
   /** The data that are known when the profile is built; undefined: none. */
   build?: (built: BuiltRequest) => unknown
   /** Called once, when the profile of a request was made. */
-  made?: (data: T, profile: Profile, services: Services) => void
+  made?: (data: T, profile: Profile, services: FastifyInstance['hindsight']) => void
   /** The data with what the query of a page asks for, besides what is stored; undefined: nothing. */
-  expand?: (data: T, query: PanelView['query'], services: Services) => Promise<T | undefined>
+  expand?: (data: T, query: PanelView['query'], services: FastifyInstance['hindsight']) => Promise<T | undefined>
   panel?: InternalPanel<T>
   /** What is wrong, as lists of profiles show it; default: how many errors and warnings its panel has. */
   issue?: (data: T, profile: Profile) => string | undefined

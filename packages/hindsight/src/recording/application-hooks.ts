@@ -3,8 +3,7 @@ import { declaredPlace, hookText } from '../errors/declared-place.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { HookStage } from '../lifecycle/events.js'
 import { interceptHooks, isInternalHook, isPromise, internalHook, type LastHook } from '../lifecycle/hooks.js'
-import { contextOf, recordingOf, requestContext, RequestContext, servicesOf, stateOf } from '../lifecycle/state.js'
-import type {} from '../routing/route-table.js'
+import { requestContext, RequestContext, traceOf, type RequestTrace } from '../lifecycle/state.js'
 
 type Callable = (this: unknown, ...args: unknown[]) => unknown
 
@@ -50,23 +49,24 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
 
   const call: Callable = function (...args) {
     const [request, reply, given] = args as [FastifyRequest, FastifyReply, unknown]
-    const { recording: { events }, pass } = stateOf(request)
+    const trace = traceOf(request)
+    const { recording: { events, sending }, pass } = trace
     if (events === null) return (hook as Callable).apply(this, args)
     const sentBefore = isListed && reply.sent
     const run = isListed ? events.enter(reply, callee, pass) : null
     const outer = requestContext.getStore()
-    const inner = run === null || outer?.request !== request ? outer : new RequestContext(contextOf(request), run)
+    const inner = run === null || outer?.trace !== trace ? outer : new RequestContext(trace.context, run)
     const end = (raised: unknown, payload?: unknown): void => {
       if (run?.isOver === true) return
       events.calledBackWith = undefined
       const failed = raised !== undefined && raised !== null
       // Of two responses at the same time, the other one may have been sent.
-      const isAnswer = reply.sent && !sentBefore && recordingOf(request).sending.again === undefined
+      const isAnswer = reply.sent && !sentBefore && sending.again === undefined
       if (run !== null) events.leave(run, failed ? 'raised' : isAnswer ? 'answered' : 'ran', reply)
-      if (failed) recordRaised(request, callee, raised)
+      if (failed) recordRaised(trace, callee, raised)
       // A hook may return the payload that it has received.
       else if (OF_PAYLOAD.has(name) && payload !== undefined && payload !== given) {
-        recordingOf(request).sending.replace(callee)
+        sending.replace(callee)
       }
     }
     let isCalled = false
@@ -74,7 +74,7 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
     if (typeof done === 'function') {
       args[args.length - 1] = function hindsightDone (this: unknown, ...results: unknown[]) {
         // Fastify runs what follows the hook again.
-        if (run !== null && isCalled) addError(request, new Error(`The ${hookText(callee)} has called done twice`))
+        if (run !== null && isCalled) addError(trace, new Error(`The ${hookText(callee)} has called done twice`))
         isCalled = true
         // A falsy error is none where another hook follows.
         end(results[0] || undefined, results[1])
@@ -132,13 +132,13 @@ function isRefused (name: string, hook: object): boolean {
   return hook.constructor.name === 'AsyncFunction' && isWrong
 }
 
-function addError (request: FastifyRequest, error: unknown): void {
-  servicesOf(request).recorder?.addError(request, error)
+function addError (trace: RequestTrace, error: unknown): void {
+  trace.scope.hindsight.recorder?.addError(trace, error)
 }
 
-function recordRaised (request: FastifyRequest, hook: RecordedFunction, raised: unknown): void {
-  const recording = recordingOf(request)
-  if (WITHOUT_EFFECT.includes(hook.stage as 'onError')) return addError(request, raised)
+function recordRaised (trace: RequestTrace, hook: RecordedFunction, raised: unknown): void {
+  const { recording } = trace
+  if (WITHOUT_EFFECT.includes(hook.stage as 'onError')) return addError(trace, raised)
   if (hook.stage === 'onSend') recording.sending.failHook()
   if (recording.failure === null) recording.raisedBy = hook
   else recording.addError(raised)

@@ -1,7 +1,6 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { performance } from '../clock.js'
 import { firstOwnFrame } from '../errors/exception.js'
-import { errorsOf, flattenError, maskExceptions, maskOf, type RequestErrors } from '../errors/masked-exceptions.js'
+import { errorsOf, flattenError, maskExceptions, type RequestErrors } from '../errors/masked-exceptions.js'
 import { failureSummary } from '../errors/failure-summary.js'
 import { ownSource } from '../errors/stack-frame.js'
 import { NoResponseError } from '../http/http-errors.js'
@@ -9,14 +8,13 @@ import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import { targetOf } from '../http/requests.js'
 import type { Headers } from '../lifecycle/events.js'
-import { recordingOf, servicesOf } from '../lifecycle/state.js'
+import type { RequestTrace } from '../lifecycle/state.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { matchedRoute, recordedData } from '../parts/collect.js'
 import { formatInteger } from '../view/text.js'
 import { fittingLogs } from '../store/summary.js'
 import { newToken, PROFILE_VERSION, type Profile } from '../store/profile.js'
-import type {} from '../store/profiler.js'
 import type { Recording } from './recording.js'
 import { isConnectionError, isHeadersSent, type Sending } from './sending.js'
 
@@ -30,13 +28,14 @@ export interface BuildOptions {
 }
 
 /** Makes the profile of a request after its response, or until now with the status 0: plain data, masked. */
-export function buildProfile (request: FastifyRequest, reply: FastifyReply, options: BuildOptions): Profile {
+export function buildProfile (trace: RequestTrace, options: BuildOptions): Profile {
   const { maxBytes, collected = {}, ofApplication } = options
-  const recording = recordingOf(request)
+  const { request, recording } = trace
   const { followOf, parent = followOf ?? undefined, replayOf, sending, timing, token = '' } = recording
-  const { originOf, parts } = servicesOf(request)
+  const { originOf, parts } = trace.services
   const sentHeaders = sending.headers
-  const mask = maskOf(request, sentHeaders.location)
+  trace.hideParamsOf(sentHeaders.location)
+  const { mask } = trace
   const origin = originOf(request)
   const isOver = timing.endedAt !== 0
   const end = timing.endedAt || performance.now()
@@ -47,13 +46,13 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   }
   const events = recording.events?.events(mask.header) ?? []
   const status = isOver ? sending.status(recording.failure !== null) : 0
-  const { exceptions, otherErrors } = errorsAtEnd(request)
-  const collectors: Record<string, unknown> = recordedData(request)
+  const { exceptions, otherErrors } = errorsAtEnd(trace)
+  const collectors: Record<string, unknown> = recordedData(trace)
   Object.assign(collectors, ofApplication, mask.value(collected))
-  const route = matchedRoute(request)
+  const route = matchedRoute(trace)
   const hasFailed = recording.failure !== null || recording.routeError !== null
   if (hasFailed && status >= 400) {
-    const { summary, handler } = failureSummary(request, exceptions)
+    const { summary, handler } = failureSummary(trace, exceptions)
     collectors.exceptions = { summary, ...firstOwnFrame(exceptions) === undefined && { handler } }
   }
   const cut = cutSentence(sending.state, sentHeaders)
@@ -61,7 +60,7 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
   if (cut !== null && failure !== null) failure.summary += ` ${cut}`
   else if (cut !== null && !hasFailed) collectors.exceptions = { summary: cut }
   for (const { name, build } of parts) {
-    const data = build?.({ request, reply, recording, mask, status, collectors })
+    const data = build?.({ trace, status, collectors })
     if (data !== undefined) collectors[name] = data
   }
   if (otherErrors.length > 0) collectors.otherErrors = otherErrors
@@ -86,20 +85,21 @@ export function buildProfile (request: FastifyRequest, reply: FastifyReply, opti
 }
 
 /** The error that the response is about, and further ones, when the response has ended. */
-function errorsAtEnd (request: FastifyRequest): RequestErrors {
-  const { failure, raised, otherErrors, sending: { state } } = recordingOf(request)
-  if (!('error' in state)) return errorsOf(request, otherErrors)
+function errorsAtEnd (trace: RequestTrace): RequestErrors {
+  const { recording, mask } = trace
+  const { failure, raised, otherErrors, sending: { state } } = recording
+  if (!('error' in state)) return errorsOf(trace, otherErrors)
   const { error } = state
   // An upload that its client breaks off is an error of the parser, too.
   if (failure !== null && isConnectionError(raised)) {
     const [exceptions = [], ...others] = [error, raised, ...otherErrors].map((one) =>
-      maskExceptions(flattenError(one), maskOf(request)))
+      maskExceptions(flattenError(one), mask))
     return { exceptions, otherErrors: others }
   }
   // Where the application has raised an error before, its connection was closed for that one.
   const follows = (error instanceof NoResponseError || isHeadersSent(error)) && !isConnectionError(otherErrors[0])
   const others = follows ? [...otherErrors, error] : [error, ...otherErrors]
-  return errorsOf(request, [...new Set(others)])
+  return errorsOf(trace, [...new Set(others)])
 }
 
 /** That an error has cut off a response; null: it is complete, or had not begun. */

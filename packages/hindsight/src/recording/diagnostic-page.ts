@@ -1,49 +1,38 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyReply } from 'fastify'
 import { attemptCall } from '../call.js'
 import type { FailureProfile } from '../error-page/failure-profile.js'
 import { renderFailure } from '../error-page/render-failure.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { failureSummary } from '../errors/failure-summary.js'
 import { hintsFor, type Hint } from '../errors/hints.js'
-import { maskOf } from '../errors/masked-exceptions.js'
 import { readProperty } from '../errors/thrown-value.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { absoluteUrl } from '../http/origin.js'
 import { prefersHtml, targetOf, type Representation } from '../http/requests.js'
 import { addVary, dropReplaced, invalidHeaders, noncesOf, preventCaching } from '../http/responses.js'
-import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
+import type { RequestTrace } from '../lifecycle/state.js'
 import { severeLines } from '../logs/log-record.js'
 import { unfinishedProfile } from '../parts/collect.js'
 import { hintsOf, sentencesOf } from '../parts/read.js'
-
-declare module './recording.js' {
-  interface Recording {
-    /** The profile of a failed request, where one is kept. */
-    profile?: { token: string, url: string }
-    /** Bodies of a framework's default responses to the error, which the diagnostic page may replace. */
-    defaultAnswers?: readonly string[]
-  }
-}
 
 /** Milliseconds from which a request is slow: its diagnostic page has the sentences of the parts. */
 const MIN_SLOW = 100
 
 /** The profile of a failed request until now, and what its page shows besides. */
-function failureProfile (request: FastifyRequest, reply: FastifyReply): FailureProfile {
-  const { events, log, profile: stored, raisedBy, timing } = recordingOf(request)
-  const { originOf, parts } = servicesOf(request)
-  const mask = maskOf(request)
+function failureProfile (trace: RequestTrace): FailureProfile {
+  const { request, mask, services: { originOf, parts } } = trace
+  const { events, log, profile: stored, raisedBy, timing } = trace.recording
   const origin = originOf(request)
   const shown = parts.filter(({ name, hints, sentence }) => hints ?? sentence ?? name === 'request')
-  const profile = unfinishedProfile(request, reply, shown)
-  const hints = hintsFor(request, profile.status)
+  const profile = unfinishedProfile(trace, shown)
+  const hints = hintsFor(trace, profile.status)
   const ofParts = hintsOf(parts, profile).filter((one) => !hints.some((hint) => isSame(hint, one)))
   return {
     ...profile,
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
     ...severeLines(log, events?.events() ?? [], timing.startedTime, mask),
-    collectors: { ...profile.collectors, exceptions: failureSummary(request, profile.exceptions) },
+    collectors: { ...profile.collectors, exceptions: failureSummary(trace, profile.exceptions) },
     hints: [...hints, ...ofParts],
     sentences: profile.duration < MIN_SLOW ? [] : sentencesOf(shown, profile),
     ...raisedBy !== null && {
@@ -59,19 +48,18 @@ function isSame (hint: Hint, other: Hint): boolean {
 }
 
 /**
- * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the state. The
+ * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the trace. The
  * exception is the one that the page is about.
  */
 export function diagnosticPage (
-  request: FastifyRequest, reply: FastifyReply, type: Representation['type']
+  trace: RequestTrace, type: Representation['type']
 ): { body: string, exception?: FlattenedException | undefined } {
-  const state = stateOf(request)
-  const nonce = noncesOf(state)
-  state.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; ` +
+  const nonce = noncesOf(trace)
+  trace.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; ` +
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-  const failure = failureProfile(request, reply)
+  const failure = failureProfile(trace)
   return {
-    body: renderFailure(failure, type, nonce, servicesOf(request).editor),
+    body: renderFailure(failure, type, nonce, trace.services.editor),
     exception: failure.exceptions.at(-1)
   }
 }
@@ -80,29 +68,29 @@ export function diagnosticPage (
  * The diagnostic page in place of Fastify's default error, for a request that prefers HTML and may see it; null for any
  * other response. A body that the application made is never replaced.
  */
-export function diagnosticAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): string | null {
+export function diagnosticAnswer (trace: RequestTrace, payload: unknown): string | null {
+  const { request, reply, recording, services } = trace
   const { statusCode } = reply
   if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept)) return null
-  if (!servicesOf(request).mayReceiveDetails(request) || !isDefaultAnswer(request, reply, payload)) return null
-  const state = stateOf(request)
-  state.recording.events?.setCurrentCode(reply, 'diagnostic page')
-  const { body } = diagnosticPage(request, reply, 'html')
+  if (!services.mayReceiveDetails(request) || !isDefaultAnswer(trace, payload)) return null
+  recording.events?.setCurrentCode(reply, 'diagnostic page')
+  const { body } = diagnosticPage(trace, 'html')
   dropReplaced(reply)
   // Others fail first, as without the page.
-  const refused = state.recording.failure?.refused === undefined ? [] : invalidHeaders(reply)
+  const refused = recording.failure?.refused === undefined ? [] : invalidHeaders(reply)
   for (const [name] of refused) reply.removeHeader(name)
   preventCaching(reply)
   addVary(reply, 'Accept')
   reply.headers({
     'content-type': 'text/html; charset=utf-8',
     'content-length': Buffer.byteLength(body),
-    'content-security-policy': state.ownPolicy
+    'content-security-policy': trace.ownPolicy
   })
   return body
 }
 
-function isDefaultAnswer (request: FastifyRequest, reply: FastifyReply, payload: unknown): boolean {
-  const { failure, raised, defaultAnswers = [] } = recordingOf(request)
+function isDefaultAnswer ({ request, reply, recording }: RequestTrace, payload: unknown): boolean {
+  const { failure, raised, defaultAnswers = [] } = recording
   if (typeof payload !== 'string') return false
   if (defaultAnswers.includes(payload)) return true
   // Also an error handler may call `reply.callNotFound()`.
@@ -114,7 +102,7 @@ function isDefaultAnswer (request: FastifyRequest, reply: FastifyReply, payload:
   return payload === (typeof raised === 'string' ? raised : JSON.stringify(raised))
 }
 
-function defaultNotFound ({ raw: { method, url } }: FastifyRequest): string {
+function defaultNotFound ({ raw: { method, url } }: RequestTrace['request']): string {
   return JSON.stringify({ message: `Route ${method}:${url} not found`, error: 'Not Found', statusCode: 404 })
 }
 

@@ -4,9 +4,9 @@ import { declaredPlace } from '../errors/declared-place.js'
 import { isError } from '../errors/thrown-value.js'
 import { headerValues } from '../http/responses.js'
 import { LastHook, internalHook } from '../lifecycle/hooks.js'
-import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
+import { traceOf, type RequestTrace } from '../lifecycle/state.js'
 import { explainNoMatch } from '../routing/no-match.js'
-import type {} from '../routing/route-table.js'
+import type { Recording } from './recording.js'
 
 type Sent = (error: null, payload: unknown) => void
 
@@ -15,19 +15,20 @@ type Sent = (error: null, payload: unknown) => void
  * The diagnostics channel `tracing:fastify.request.handler` is not used: where it has a subscriber, Fastify 5.12 sets
  * the status of an error before it calls an error handler of the application, which finds 200 otherwise.
  */
-export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRequest) => void = () => {}): LastHook {
+export function timeHandlers (app: FastifyInstance, onStart: (trace: RequestTrace) => void = () => {}): LastHook {
   const beforeHandler = new LastHook('preHandler', (isLast) => function hindsightHandler (
     request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void
   ) {
-    const { events, isRecording, timing } = recordingOf(request)
+    const trace = traceOf(request)
+    const { events, isRecording, timing } = trace.recording
     if (isRecording && isLast(request) && !request.is404 && timing.handlerStart === 0) {
-      onStart(request)
+      onStart(trace)
       timing.handlerStart = performance.now()
-      setCurrentCode(request, reply, 'handler')
+      setCurrentCode(trace, 'handler')
     }
     if (isRecording && request.is404) {
       // `reply.callNotFound()` runs the hook once more, in the stack of its caller.
-      if (stateOf(request).route !== null) explainNoMatch(request)
+      if (trace.route !== null) explainNoMatch(trace)
       // Fastify binds the handler of an application to its instance, and not its own.
       const isOfApplication = request.routeOptions.handler.name.startsWith('bound ')
       if (isOfApplication) events?.setCurrentCode(reply, 'not-found handler')
@@ -38,9 +39,10 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   app.addHook('preSerialization', internalHook(function hindsightSerialization (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
-    const { events, sending, timing } = recordingOf(request)
+    const { recording } = traceOf(request)
+    const { events, sending, timing } = recording
     if (events !== null) {
-      endHandler(request)
+      endHandler(recording)
       sending.serialize()
       timing.serializeStart = performance.now()
       events.setCurrentCode(reply, 'Fastify')
@@ -51,18 +53,18 @@ export function timeHandlers (app: FastifyInstance, onStart: (request: FastifyRe
   app.addHook('onSend', internalHook(function hindsightHandled (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
-    const { failure, isRecording, sending, timing } = recordingOf(request)
+    const { recording } = traceOf(request)
+    const { failure, isRecording, sending, timing } = recording
     sending.begin(reply, failure !== null, isRecording)
     if (timing.serializeStart !== 0 && timing.serializeEnd === 0) timing.serializeEnd = performance.now()
-    endHandler(request)
+    endHandler(recording)
     done(null, payload)
   }))
   return beforeHandler
 }
 
 /** Records the end of the handler, once. */
-export function endHandler (request: FastifyRequest): void {
-  const { timing } = recordingOf(request)
+export function endHandler ({ timing }: Recording): void {
   if (timing.handlerStart !== 0 && timing.handlerEnd === 0) timing.handlerEnd = performance.now()
 }
 
@@ -70,14 +72,17 @@ export function endHandler (request: FastifyRequest): void {
  * Records what error handlers of the application throw or send after a failure. Fastify calls no hook for that, but
  * `send` of the reply: again for a value that is no error, where its own handler sends what it has received.
  */
-export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply): void {
+export function watchErrorHandlers (
+  trace: RequestTrace, recorder: { fail: (trace: RequestTrace, error: unknown) => void }
+): void {
+  const { reply } = trace
   const original = reply.send
   const pending: unknown[] = []
   const value = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
     const [payload] = args
     if (isError(payload) || (pending.length > 0 && pending.at(-1) === payload)) {
-      servicesOf(request).recorder?.fail(request, reply, payload)
-      const { failure } = recordingOf(request)
+      recorder.fail(trace, payload)
+      const { failure } = trace.recording
       if (failure !== null && isError(payload)) failure.sentStatus = this.statusCode
     }
     pending.push(payload)
@@ -91,11 +96,11 @@ export function watchErrorHandlers (request: FastifyRequest, reply: FastifyReply
 }
 
 /** Attributes header changes that follow, outside of recorded functions, to the route's hooks or to its handler. */
-export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of: 'route' | 'handler'): void {
-  const { events, controller } = recordingOf(request)
+export function setCurrentCode (
+  { reply, recording: { events, controller }, declaredRoute: route }: RequestTrace, of: 'route' | 'handler'
+): void {
   if (events === null) return
   if (of === 'handler' && controller !== null) return events.setCurrentCode(reply, 'handler')
-  const route = servicesOf(request).routeTable.of(request)
   const source = () => route?.declaredAt == null ? null : declaredPlace(route.declaredAt)?.source
   // Hooks of the route that run directly before its handler cannot be separated from it by comparing.
   const handler = route?.hooks.includes('preHandler') === true ? 'handler or route hooks' : 'handler'
@@ -108,8 +113,8 @@ export function setCurrentCode (request: FastifyRequest, reply: FastifyReply, of
  * Adds `Server-Timing` (W3C Server Timing, section 3): the times of the request until now, of the diagnostic page, of
  * the handler, and of each stage.
  */
-export function addServerTiming (request: FastifyRequest, reply: FastifyReply): void {
-  const { events, timing: { startedAt, handlerStart, handlerEnd, own: ofHindsight } } = recordingOf(request)
+export function addServerTiming ({ reply, recording }: RequestTrace): void {
+  const { events, timing: { startedAt, handlerStart, handlerEnd, own: ofHindsight } } = recording
   if (events === null) return
   const now = performance.now()
   const times = new Map([['total', now - startedAt - ofHindsight]])

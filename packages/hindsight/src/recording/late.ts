@@ -1,9 +1,10 @@
+import type { FastifyInstance } from 'fastify'
 import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError, maskExceptions } from '../errors/masked-exceptions.js'
-import type { Services } from '../lifecycle/state.js'
+import { currentHook, type LateRecorder } from '../lifecycle/state.js'
 import { ownSource } from '../errors/stack-frame.js'
 import { RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
@@ -11,13 +12,6 @@ import { allCollected, plainCopy } from '../parts/collect.js'
 import { dataOf, isObject } from '../parts/read.js'
 import type { Profile } from '../store/profile.js'
 import type { Recording } from './recording.js'
-
-declare module './recording.js' {
-  interface Recording {
-    /** Records what happens after the response. */
-    late?: LateRecording
-  }
-}
 
 /** Milliseconds after the response for which its profile is completed, and until what was recorded is released. */
 const LIFETIME = 30_000
@@ -37,6 +31,8 @@ const MAX_WAITING = 100
 const MAX_SHARE = 0.02
 const MAX_CREDIT = 200
 
+type Services = FastifyInstance['hindsight']
+
 /** That of this thread: tests of an application may replace the global one. */
 const { setTimeout } = globalThis
 
@@ -49,8 +45,8 @@ let creditedAt = 0
 let timer: NodeJS.Timeout | undefined
 
 /** Writes the batches of an application, before its store is closed. */
-export function flushLate (services: Services): void {
-  for (const late of waiting) if (late.services === services) late.write()
+export function flushLate (app: FastifyInstance): void {
+  for (const late of waiting) if (late.services.app === app) late.write()
 }
 
 function addCredit (): void {
@@ -86,7 +82,7 @@ function scheduleNext (): void {
  * Records what happens after the response, in the asynchronous context of its request: it is added to the stored
  * profile. It references neither the request nor what was recorded of it.
  */
-export class LateRecording {
+export class LateRecording implements LateRecorder {
   readonly services: Services
   /** When the batch is to be written, on the clock of `performance.now()`. */
   dueAt = 0
@@ -140,7 +136,11 @@ export class LateRecording {
     if (waiting.size >= MAX_WAITING) return null
     const batch = empty.afterResponse()
     const limits = { lines: this.#linesLeft, bytes: this.#bytesLeft }
-    batch.log = new RequestLog(batch, (_, error) => { if (isLoggedByFastify()) this.addError(error) }, limits)
+    batch.log = new RequestLog(batch, {
+      limits,
+      onLateError: (error) => { if (isLoggedByFastify()) this.addError(error) },
+      currentHook: () => currentHook(batch)
+    })
     if (this.#delay === FIRST_DELAY) {
       setTimeout(() => this.#release(), this.#until + RELEASE - LIFETIME - performance.now()).unref()
     }

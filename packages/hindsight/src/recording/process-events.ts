@@ -1,24 +1,19 @@
-import type { FastifyInstance } from 'fastify'
 import { attemptCall } from '../call.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import { textOfStack } from '../errors/thrown-value.js'
-import { recordingOf, requestContext, servicesOf } from '../lifecycle/state.js'
+import { requestContext, type RequestTrace, type Services } from '../lifecycle/state.js'
 import { currentLog, LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { inspectValue } from '../view/text.js'
-import type { Recording } from './recording.js'
 
 /** Captures the log and the process events of each recorded request, until the application is closed. */
-export function openLogs (app: FastifyInstance): LogCapture {
-  const { closing, lifecycle } = app.hindsight
-  const capture = new LogCapture(app, addLateError)
+export function openLogs (
+  { app, closing, lifecycle }: Services, recorder: { fail: (trace: RequestTrace, error: unknown) => void }
+): LogCapture {
+  // An error that no hook receives: that of a handler that fails after its response, and of a second response.
+  const capture = new LogCapture(app, (trace, error) => { if (isLoggedByFastify()) recorder.fail(trace, error) })
   closing.push(watchRejections(lifecycle !== null), () => capture.close())
   return capture
-}
-
-/** Adds an error that no hook receives: that of a handler that fails after its response, and of a second response. */
-function addLateError ({ reply }: Recording, error: unknown): void {
-  if (reply !== null && isLoggedByFastify()) servicesOf(reply.request).recorder?.fail(reply.request, reply, error)
 }
 
 // Neither listener changes what the process does. They attribute events to the request that caused them.
@@ -78,23 +73,22 @@ function onUncaught (raised: unknown, origin: string): void {
 function recordUncaught (raised: unknown, origin: string): void {
   const context = requestContext.getStore()
   if (context === undefined) return
-  const { request, ofRequest: { late } } = context
-  const services = request === undefined ? late?.services : servicesOf(request)
-  if (services === undefined || (request !== undefined && recordingOf(request).otherErrors.includes(raised))) return
-  const { app, lifecycle, recorder } = services
+  const { trace, ofRequest: { late } } = context
+  const services = trace?.services ?? late?.services
+  if (services === undefined || trace?.recording.otherErrors.includes(raised) === true) return
+  const { app, lifecycle } = services
   const what = origin === REJECTION ? 'Unhandled rejection' : 'Uncaught exception'
   const message = `${what} in the work of this request`
-  if (lifecycle !== null) (request?.log ?? app.log).fatal({ err: raised, channel: 'process' }, message)
+  if (lifecycle !== null) (trace?.request.log ?? app.log).fatal({ err: raised, channel: 'process' }, message)
   else note('fatal', message, raised instanceof Error ? textOfStack(raised) : inspectValue(raised))
   // The request is over, and its memory was released.
-  if (request === undefined) return late?.addError(raised)
-  const { failure, reply } = recordingOf(request)
-  recorder?.addError(request, raised)
-  if (lifecycle !== null && reply?.sent === false && failure === null) {
-    // A service ends only after pending responses were sent.
-    recordingOf(request).sending.answerUncaught()
-    reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
-  }
+  if (trace === undefined) return late?.addError(raised)
+  const { failure, sending } = trace.recording
+  app.hindsight.recorder?.addError(trace, raised)
+  if (lifecycle === null || !trace.hasBegun || trace.reply.sent || failure !== null) return
+  // A service ends only after pending responses were sent.
+  sending.answerUncaught()
+  trace.reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
 }
 
 function onRejection (reason: unknown): void {

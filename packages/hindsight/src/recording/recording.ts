@@ -2,6 +2,8 @@ import type { FastifyReply } from 'fastify'
 import { performance } from '../clock.js'
 import { doOwnWork } from '../lifecycle/event-loop.js'
 import type { EventRecorder, RecordedFunction } from '../lifecycle/event-recorder.js'
+import type { FlattenedException } from '../errors/exception.js'
+import type { RequestLog } from '../logs/log-record.js'
 import { SendingRecord } from './sending.js'
 import type { WorkLog } from '../lifecycle/work-log.js'
 
@@ -122,6 +124,21 @@ export class Recording {
   readonly #kept = new Map<string, { part: Slot<any>, value: unknown }>()
   /** The method that a framework calls as the handler, such as `CatsController.findOne`, and its `file:line`. */
   controller: string | null = null
+
+  /** The chain of the error, flattened and masked; root cause first. */
+  exceptions?: FlattenedException[] | undefined
+  /** Secrets of its queries until now, which errors and log lines may repeat. The same list where nothing is new. */
+  secretTexts?: () => readonly string[]
+  /** The lines that the logger of the request has written; absent where it is not captured. */
+  log?: RequestLog
+  /** The profile of a failed request, where one is kept. */
+  profile?: { token: string, url: string }
+  /** The chunks of a JSON body; null if it is larger than 64 kB. */
+  receivedBody?: Buffer[] | null
+  /** Bodies of a framework's default responses to the error, which the diagnostic page may replace. */
+  defaultAnswers?: readonly string[]
+  /** The error of a request that matched a route, and for which `reply.callNotFound()` was called. */
+  declined?: Error
 
   token?: string
   /** The random value in 0..1 that decides whether a sampled request is profiled. */

@@ -1,9 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { maskOf } from '../errors/masked-exceptions.js'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/requests.js'
 import { isEndless, isUpgraded } from '../http/responses.js'
-import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
+import type { RequestTrace } from '../lifecycle/state.js'
 import type { Part } from '../parts/part.js'
 import type { ProfileSummary } from '../store/profile.js'
 
@@ -14,7 +12,7 @@ export interface WaitingRequest
   sentences: string[]
 }
 
-interface OldRequest { token: string, request: FastifyRequest, reply: FastifyReply }
+interface OldRequest { token: string, trace: RequestTrace }
 
 /** Milliseconds after which a request that has not ended is shown. */
 const MIN_AGE = 1_000
@@ -22,31 +20,30 @@ const MAX_REQUESTS = 50
 
 /** The old requests of a set. Event streams and other protocols are no requests that wait. */
 export function oldRequests (
-  open: Iterable<FastifyRequest>, tokenOf: (request: FastifyRequest) => string | null
+  open: Iterable<RequestTrace>, tokenOf: (trace: RequestTrace) => string | null
 ): OldRequest[] {
   const found: OldRequest[] = []
-  for (const request of open) {
-    const recording = recordingOf(request)
-    const { reply } = recording
+  for (const trace of open) {
+    const { request, reply, recording } = trace
     // They are in the order of their arrival.
     if (recording.age < MIN_AGE || found.length >= MAX_REQUESTS) break
-    if (reply === null || isEndless(request, reply) || isUpgraded(request, reply)) continue
-    const token = tokenOf(request)
-    if (token !== null) found.push({ token, request, reply })
+    if (isEndless(request, reply) || isUpgraded(request, reply)) continue
+    const token = tokenOf(trace)
+    if (token !== null) found.push({ token, trace })
   }
   return found
 }
 
-export function waitingRequest ({ token, request, reply }: OldRequest, parts: readonly Part[]): WaitingRequest {
-  const recording = recordingOf(request)
+export function waitingRequest ({ token, trace }: OldRequest, parts: readonly Part[]): WaitingRequest {
+  const { request, recording, route, services } = trace
+  const pending = parts.flatMap((part) => part.pending?.(trace) ?? [])
   const duration = Math.round(recording.age)
-  const pending = parts.flatMap((part) => part.pending?.(request, reply) ?? [])
   return {
     token,
     time: new Date(recording.timing.startedTime).toISOString(),
     method: request.method,
-    url: maskOf(request).url(absoluteUrl(servicesOf(request).originOf(request), targetOf(request))),
-    route: stateOf(request).route?.name ?? null,
+    url: trace.mask.url(absoluteUrl(services.originOf(request), targetOf(request))),
+    route: route?.name ?? null,
     duration,
     ...Object.assign({}, ...pending.map(({ data }) => data as object)) as object,
     sentences: pending.flatMap(({ sentences }) => sentences)

@@ -1,5 +1,5 @@
 import type { FastifyInstance, LogLevel } from 'fastify'
-import type { RecordedConfig } from '../lifecycle/state.js'
+import type { RecordedConfig } from '../routing/route-table.js'
 import errorRoutes from './_error/index.js'
 import profilerRoutes from './_profiler/index.js'
 import toolbarRoutes from './_wdt/index.js'

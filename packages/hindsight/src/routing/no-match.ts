@@ -1,22 +1,12 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { cachedByObject, withStackLimit } from '../call.js'
 import { isRetrieval, joinedHeader, pathnameOf, percentDecoded, targetOf } from '../http/requests.js'
 import {
   MAX_OWN_CALLS, MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError
 } from '../http/http-errors.js'
 import { absoluteUrl, type Origin } from '../http/origin.js'
-import { recordingOf, servicesOf, stateOf } from '../lifecycle/state.js'
+import type { RequestTrace } from '../lifecycle/state.js'
 import type { DeclaredRoute, RouteTable } from './route-table.js'
 import { isParameter, RouteTree, segmentMatches } from './route-pattern.js'
-
-declare module '../recording/recording.js' {
-  interface Recording {
-    /** The error of a request that matched a route, and for which `reply.callNotFound()` was called. */
-    declined?: NotFoundError
-    /** The routes that nearly matched the request: they are compared once. */
-    triedRoutes?: ReturnType<typeof compareRoutes>
-  }
-}
 
 /** Calls of a stack that begins with those of the application. */
 const MAX_CALLS = 50
@@ -31,106 +21,104 @@ export type NoMatch = { error: Error } | { redirect: string }
  * Explains why a request is not found: it matched no route, as in section 7 of the observed document, or
  * `reply.callNotFound()` was called for it.
  */
-export function explainNoMatch (request: FastifyRequest): NoMatch {
-  const { routeTable } = servicesOf(request)
+export function explainNoMatch (trace: RequestTrace): NoMatch {
+  const { request, recording, route, services: { mayReceiveDetails, routeTable } } = trace
   const { method } = request
   const path = pathnameOf(request)
-  const { recording, route } = stateOf(request)
-  if (route !== null) return { error: (recording.declined ??= declined(request, `${method} ${route.pattern}`)) }
-  const { allowed, redirect } = routeTable.lookup(path, request)
+  if (route !== null) return { error: (recording.declined ??= declined(trace, `${method} ${route.pattern}`)) }
+  const { allowed, redirect } = routeTable.lookup(path, request, mayReceiveDetails(request))
   // A refused message is not routed by its path, which may have a route for its method.
-  if (allowed.length > 0 && !allowed.includes(method)) return { error: methodNotAllowed(request, path, allowed) }
+  if (allowed.length > 0 && !allowed.includes(method)) return { error: methodNotAllowed(trace, path, allowed) }
   // A client repeats a request of another method as GET, without its body (RFC 9110, section 15.4.2).
-  if (redirect === null || !isRetrieval(request)) return { error: notFound(request, path) }
-  return { redirect: locationOf(request, redirect.path, redirect.httpsOnly) }
+  if (redirect === null || !isRetrieval(request)) return { error: notFound(trace, path) }
+  return { redirect: locationOf(trace, redirect.path, redirect.httpsOnly) }
 }
 
 /** The error of a request that is answered like one that is not found; null for other requests. */
-export function routeErrorOf (request: FastifyRequest, reply: FastifyReply): Error | null {
-  const { failed, recording: { events } } = stateOf(request)
+export function routeErrorOf (trace: RequestTrace): Error | null {
+  const { request, reply, failed, recording: { events } } = trace
   const isOfNotFound = reply.statusCode >= 400 && events?.currentCode === 'not-found handler'
   if ((reply.statusCode !== 404 && !isOfNotFound) || failed || !request.is404) return null
-  const why = explainNoMatch(request)
-  return 'error' in why ? why.error : notFound(request)
+  const why = explainNoMatch(trace)
+  return 'error' in why ? why.error : notFound(trace)
 }
 
 /** Why a request without TLS does not reach a route for HTTPS only: a redirect, or not found. */
-export function explainInsecure (request: FastifyRequest): NoMatch {
+export function explainInsecure (trace: RequestTrace): NoMatch {
+  const { request } = trace
   const path = pathnameOf(request)
-  if (isRetrieval(request)) return { redirect: locationOf(request, path, true) }
-  return { error: notFound(request, path, ': the path has routes for HTTPS only') }
+  if (isRetrieval(request)) return { redirect: locationOf(trace, path, true) }
+  return { error: notFound(trace, path, ': the path has routes for HTTPS only') }
 }
 
-function locationOf (request: FastifyRequest, path: string, needsHttps: boolean): string {
-  const origin = servicesOf(request).originOf(request)
+function locationOf ({ request, services }: RequestTrace, path: string, needsHttps: boolean): string {
+  const origin = services.originOf(request)
   const isMoved = needsHttps && origin.scheme === 'http'
   const target: Origin = isMoved ? { ...origin, scheme: 'https', authority: origin.host } : origin
   return absoluteUrl(target, path) + targetOf(request).slice(pathnameOf(request).length)
 }
 
 /** The not-found error of a request, whether or not it matched a route; `reason` ends the message of its cause. */
-export function notFound (request: FastifyRequest, path = pathnameOf(request), reason = ''): NotFoundError {
-  return create(request, () => {
-    const referer = joinedHeader(request.raw.rawHeaders, 'referer')
+export function notFound (trace: RequestTrace, path = pathnameOf(trace.request), reason = ''): NotFoundError {
+  return create(trace, () => {
+    const referer = joinedHeader(trace.request.raw.rawHeaders, 'referer')
     const from = referer.trim() === '' ? '' : ` (from "${referer}")`
     const cause = new ResourceNotFoundError(`No routes found for "${withSlash(path)}"${reason}`)
-    return new NotFoundError(messageOf(request, path) + from, { cause })
+    return new NotFoundError(messageOf(trace, path) + from, { cause })
   })
 }
 
-function declined (request: FastifyRequest, route: string): NotFoundError {
-  const { isRecording, sending, timing } = recordingOf(request)
+function declined (trace: RequestTrace, route: string): NotFoundError {
+  const { isRecording, sending, timing } = trace.recording
   // Hooks of the route itself run when the start of its handler has been recorded.
-  const hasHook = servicesOf(request).routeTable.of(request)?.hooks.includes('preHandler') === true
+  const hasHook = trace.declaredRoute?.hooks.includes('preHandler') === true
   const handler = hasHook ? 'a hook or its handler' : 'its handler'
-  const caller = stateOf(request).failed ? 'an error handler' : timing.handlerStart === 0 ? 'a hook' : handler
+  const caller = trace.failed ? 'an error handler' : timing.handlerStart === 0 ? 'a hook' : handler
   const why = isRecording ? `${caller} called reply.callNotFound()` : 'reply.callNotFound() was called'
   const after = sending.hasResponse ? ' after a response had been sent' : ''
-  const error = create(request, () => new NotFoundError(`${route} declined: ${why}${after}`))
+  const error = create(trace, () => new NotFoundError(`${route} declined: ${why}${after}`))
   // The first frames are those of the caller, which come after those of the hooks of the second pass.
   if (isRecording) withStackLimit(MAX_CALLS, () => Error.captureStackTrace(error, explainNoMatch))
   return error
 }
 
-function methodNotAllowed (request: FastifyRequest, path: string, allowed: readonly string[]): MethodNotAllowedError {
-  return create(request, () => {
+function methodNotAllowed (trace: RequestTrace, path: string, allowed: readonly string[]): MethodNotAllowedError {
+  return create(trace, () => {
     const list = allowed.join(', ')
     const cause = new MethodLookupError(
-      `No routes found for "${request.method} ${withSlash(path)}": the path has routes for ${list}`
+      `No routes found for "${trace.request.method} ${withSlash(path)}": the path has routes for ${list}`
     )
     const error = new MethodNotAllowedError(
-      `${messageOf(request, path)}: Method Not Allowed (Allow: ${list})`, { cause }
+      `${messageOf(trace, path)}: Method Not Allowed (Allow: ${list})`, { cause }
     )
     error.headers.allow = list
     return error
   })
 }
 
-function messageOf (request: FastifyRequest, path: string): string {
-  return `No route found for "${request.method} ${absoluteUrl(servicesOf(request).originOf(request), path)}"`
+function messageOf ({ request, services }: RequestTrace, path: string): string {
+  return `No route found for "${request.method} ${absoluteUrl(services.originOf(request), path)}"`
 }
 
 function withSlash (path: string): string {
   return path.endsWith('/') ? path : `${path}/`
 }
 
-function create<E extends Error> (request: FastifyRequest, make: () => E): E {
-  return withStackLimit(servicesOf(request).recording === 'none' ? 0 : MAX_OWN_CALLS, make)
+function create<E extends Error> ({ services }: RequestTrace, make: () => E): E {
+  return withStackLimit(services.recording === 'none' ? 0 : MAX_OWN_CALLS, make)
 }
 
 // Made for the first search: of an application with 6,000 routes, a 404 takes 0.2 ms with it, and 1 to 3 ms without.
 const treeOf = cachedByObject((routes: readonly DeclaredRoute[]) => new RouteTree(routes))
 
 /** Why each route did not match a request: the fifty nearest, nearest first, and how many more there are. */
-export function triedRoutes (request: FastifyRequest) {
-  return (recordingOf(request).triedRoutes ??=
-    compareRoutes(servicesOf(request).routeTable, { method: request.method, path: pathnameOf(request) }))
-}
+export const triedRoutes = cachedByObject(({ request, services }: RequestTrace) =>
+  compareRoutes(services.routeTable, { method: request.method, path: pathnameOf(request) }))
 
 /** The routes that nearly matched; `path` has the request's parameters, null if one is missing. */
-export function nearestRoutes (request: FastifyRequest) {
-  const sent = segmentsOf(pathnameOf(request))
-  return triedRoutes(request).tried.filter(({ isNear }) => isNear).slice(0, MAX_NEAR)
+export function nearestRoutes (trace: RequestTrace) {
+  const sent = segmentsOf(pathnameOf(trace.request))
+  return triedRoutes(trace).tried.filter(({ isNear }) => isNear).slice(0, MAX_NEAR)
     .map(({ route, why }) => ({ route, why, path: pathFor(route, sent) }))
 }
 

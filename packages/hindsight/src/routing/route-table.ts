@@ -2,14 +2,41 @@ import FindMyWay, { type HTTPMethod } from 'find-my-way'
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import { attemptCall } from '../call.js'
 import { pathnameOf, pathOf } from '../http/requests.js'
-import { appliesIn } from '../lifecycle/hooks.js'
-import { routeConfigOf, servicesOf, stateOf, type RecordedConfig, type RouteMatch } from '../lifecycle/state.js'
 import { patternSegments } from './route-pattern.js'
 
-declare module '../lifecycle/state.js' {
-  interface Services {
-    readonly routeTable: RouteTable
-  }
+/** The `config` of a route. */
+export type RouteConfig = FastifyRequest['routeOptions']['config'] & RecordedConfig
+
+/** What a route may declare in its `config`. The interface of Fastify is for the names of the application. */
+export interface RecordedConfig {
+  /** The name of the route in logs and profiles; by default `<METHOD> <pattern>`. */
+  name?: string
+  /** False: requests of this route are not profiled; `failures`: those with a status below 400 are not. */
+  profile?: boolean | 'failures'
+  /** True: the route exists only for clients that may see the debug surface. */
+  debugOnly?: boolean
+  /** True: the route answers only requests by TLS. */
+  httpsOnly?: boolean
+}
+
+/** The route that matched a request. */
+export interface RouteMatch {
+  name: string
+  pattern: string
+  params: Record<string, unknown>
+}
+
+/** What the route of a request declares; undefined where it has no route of any kind. */
+export function routeConfigOf (request: FastifyRequest): RouteConfig | undefined {
+  return request.routeOptions.config as RouteConfig | undefined
+}
+
+/**
+ * Whether a hook of an instance runs for the requests of a scope: that has the hooks of the instances around it, which
+ * are its prototypes, those that were added later included.
+ */
+export function appliesIn (instance: FastifyInstance, scope: FastifyInstance): boolean {
+  return instance === scope || Object.prototype.isPrototypeOf.call(instance, scope)
 }
 
 /** A route as it was declared. */
@@ -100,6 +127,14 @@ export class RouteTable {
     }
   }
 
+  /** Adds the routes that an application declares from now on. `debug`: with the stacks of their declarations. */
+  observe (app: FastifyInstance, debug: boolean): void {
+    const add = this.add.bind(this)
+    app.addHook('onRoute', function addRoute (route) {
+      add(route, debug, this)
+    })
+  }
+
   /** Adds a route; to be called by an `onRoute` hook. `debug`: with the stack of its declaration. */
   add (route: AddedRoute, debug: boolean, instance: FastifyInstance): void {
     const methods = ([] as string[]).concat(route.method as string | string[])
@@ -175,12 +210,20 @@ export class RouteTable {
     ])
   }
 
-  /** The route that a request matched, also after `reply.callNotFound()`. */
-  of (request: FastifyRequest): DeclaredRoute | null {
+  /** The route that a request matched; `match` has it after `reply.callNotFound()`. */
+  of (request: FastifyRequest, match: RouteMatch | null = null): DeclaredRoute | null {
     const { method, routeOptions } = request
-    const url = routeOptions.url ?? stateOf(request).route?.pattern ?? ''
+    const url = routeOptions.url ?? match?.pattern ?? ''
     const found = this.#hasConstraints ? this.#find(method, pathnameOf(request), request)?.route : undefined
     return found ?? this.#entries.get(`${method} ${url}`)?.route ?? null
+  }
+
+  /** The route that a request matched, by its name; null where none did. */
+  matchOf (request: FastifyRequest): RouteMatch | null {
+    const { url: pattern } = request.routeOptions
+    if (pattern === undefined) return null
+    const name = this.of(request)?.name ?? routeConfigOf(request)?.name ?? `${request.method} ${pattern}`
+    return { name, pattern, params: request.params as Record<string, unknown> }
   }
 
   /** The route with a method and the pattern of the last one with this pattern, which Fastify has refused. */
@@ -192,16 +235,19 @@ export class RouteTable {
       .find((route) => route !== undefined && route !== last)
   }
 
-  /** The methods of a path, in order of declaration, and its other trailing-slash form if only that has a GET route. */
-  lookup (path: string, request: FastifyRequest) {
+  /**
+   * The methods of a path, in order of declaration, and its other trailing-slash form if only that has a GET route.
+   * `seesDebug`: with the routes that exist only for clients that may see the debug surface.
+   */
+  lookup (path: string, request: FastifyRequest, seesDebug: boolean) {
     const found: Entry[] = []
     for (const method of this.#methods) {
-      const entry = this.#findVisible(method, path, request)
+      const entry = this.#findVisible(method, path, request, seesDebug)
       if (entry !== null && entry.order >= 0) found.push(entry)
     }
     const allowed = found.sort((a, b) => a.order - b.order).map(({ method }) => method)
     const other = path.endsWith('/') ? path.slice(0, -1) : `${path}/`
-    const match = allowed.length === 0 && other !== '' ? this.#findVisible('GET', other, request) : null
+    const match = allowed.length === 0 && other !== '' ? this.#findVisible('GET', other, request, seesDebug) : null
     return { allowed, redirect: match && { path: other, httpsOnly: match.httpsOnly } }
   }
 
@@ -212,9 +258,9 @@ export class RouteTable {
     return Object.assign({}, ...found.map((match) => match?.params)) as Record<string, unknown>
   }
 
-  #findVisible (method: string, path: string, request: FastifyRequest): Entry | null {
+  #findVisible (method: string, path: string, request: FastifyRequest, seesDebug: boolean): Entry | null {
     const match = this.#find(method, path, request)
-    return match?.debugOnly === true && !servicesOf(request).mayReceiveDetails(request) ? null : match
+    return match?.debugOnly === true && !seesDebug ? null : match
   }
 
   #find (method: string, path: string, request: FastifyRequest): Entry | null {
@@ -225,22 +271,4 @@ export class RouteTable {
     const constraints = this.#hasConstraints ? { host: headers.host, version: headers['accept-version'] } : {}
     return this.#routerWithAll().find(method as HTTPMethod, path, constraints)
   }
-}
-
-/** Makes the route table of an application, to which routes are added as they are declared. */
-export function openRouteTable (app: FastifyInstance, debug: boolean): RouteTable {
-  const table = new RouteTable(app)
-  app.addHook('onRoute', function addRoute (route) {
-    table.add(route, debug, this)
-  })
-  return table
-}
-
-/** The route that a request matched; null where none did. */
-export function routeMatchOf (request: FastifyRequest): RouteMatch | null {
-  const { url: pattern } = request.routeOptions
-  if (pattern === undefined) return null
-  const declared = servicesOf(request).routeTable.of(request)?.name ?? routeConfigOf(request)?.name
-  const name = declared ?? `${request.method} ${pattern}`
-  return { name, pattern, params: request.params as Record<string, unknown> }
 }

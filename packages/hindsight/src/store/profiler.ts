@@ -12,13 +12,6 @@ import type { Criteria } from './criteria.js'
 import type { Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageStats } from './storage.js'
 import { WriteQueue, type Warn } from './write-queue.js'
 
-declare module '../lifecycle/state.js' {
-  interface Services {
-    /** The stored profiles; absent where no request is profiled. */
-    readonly profiler: Profiler
-  }
-}
-
 export interface ProfilerOptions {
   storage: ProfileStorage
   /** The number of profiles that may wait to be written; further ones are dropped and counted. */

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Test } from 'tap'
 import type { EventRecorder } from '../../src/lifecycle/event-recorder.js'
-import { contextOf, recordingOf, requestContext } from '../../src/lifecycle/state.js'
+import { requestContext, traceOf } from '../../src/lifecycle/state.js'
 import { LogCapture } from '../../src/logs/log-capture.js'
 import type { LogRecord, RequestLog } from '../../src/logs/log-record.js'
 
@@ -35,9 +35,11 @@ export async function capturing (
   app.addHook('onClose', async () => capture.close())
   await before?.(app)
   app.addHook('onRequest', (request, reply, done) => {
-    const recording = recordingOf(request)
+    const trace = traceOf(request)
+    const { recording } = trace
+    trace.begin(reply)
     if (!reserve) recording.events = {} as EventRecorder
-    if (capture.open(request, reply)) requestContext.enterWith(contextOf(request))
+    if (capture.open(trace)) requestContext.enterWith(trace.context)
     if (recording.log !== undefined) logs.push([request.url, recording.log])
     done()
   })

@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { hindsight } from '../../src/hindsight.js'
 import type { EventRecorder } from '../../src/lifecycle/event-recorder.js'
-import { contextOf, recordingOf } from '../../src/lifecycle/state.js'
+import { traceOf } from '../../src/lifecycle/state.js'
 import { LogCapture } from '../../src/logs/log-capture.js'
 import { capturing, output } from './capturing.js'
 import { Writable } from 'node:stream'
@@ -449,7 +449,7 @@ inBothProducts('a logger other than pino is unchanged, and the profile has only 
       for (const level of levels) request.log[level](level)
       request.log.child({ a: 1 }).info('of a child')
       reply.log.error({ err: new Error('of a reply') }, 'of a reply')
-      recordingOf(request).log?.debug(request.log, { channel: 'router', message: 'ours', context: {} })
+      traceOf(request).recording.log?.debug(request.log, { channel: 'router', message: 'ours', context: {} })
       return 'x'
     }), { product })
     t.equal((await app.inject('/')).statusCode, 200)
@@ -651,7 +651,7 @@ inBothProducts('a debug line of Hindsight is written only in the service, if the
   for (const level of ['debug', 'info']) {
     const { stream, text } = output()
     const { app, messagesOf, linesOf } = await capturing(t, { logger: { level, stream } }, (app) => app.get('/', (request) => {
-      recordingOf(request).log?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
+      traceOf(request).recording.log?.debug(request.log, { channel: 'router', message: 'ours', context: { route: 'home' } })
       return 'x'
     }), { product })
     await app.inject('/')
@@ -723,11 +723,13 @@ t.test('a closed application is garbage-collected, even if its loggers remain', 
     app.decorate('hindsight', { lifecycle: {} } as never)
     const capture = new LogCapture(app)
     app.addHook('onRequest', async (request, reply) => {
-      recordingOf(request).events = {} as EventRecorder
-      capture.open(request, reply)
+      const trace = traceOf(request)
+      trace.begin(reply)
+      trace.recording.events = {} as EventRecorder
+      capture.open(trace)
       if (keeps) kept.push(request.log)
     })
-    app.addHook('onResponse', async (request) => contextOf(request).release())
+    app.addHook('onResponse', async (request) => traceOf(request).context.release())
     app.addHook('onClose', async () => capture.close())
     app.get('/', () => 'x')
     await app.inject('/')

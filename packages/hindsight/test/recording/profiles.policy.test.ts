@@ -47,7 +47,7 @@ for (const [name, profiler, request, profiled] of cases) {
     const { headers } = await app.inject(request)
     t.equal(headers['x-debug-token'] !== undefined, profiled)
     t.equal(headers['x-debug-token-link'] !== undefined, profiled)
-    const { profiles } = 'profiler' in app.hindsight ? await app.hindsight.profiler.search({ limit: 10 }) : { profiles: [] }
+    const { profiles } = app.hindsight.hasProfiles ? await app.hindsight.profiler.search({ limit: 10 }) : { profiles: [] }
     t.equal(profiles.length, profiled ? 1 : 0)
   })
 }

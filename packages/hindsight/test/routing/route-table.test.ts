@@ -2,16 +2,18 @@ import t from 'tap'
 import Fastify from 'fastify'
 import type { FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { inBothProducts } from '../support/products.js'
-import { openRouteTable, type RouteTable } from '../../src/routing/route-table.js'
+import { RouteTable } from '../../src/routing/route-table.js'
 
 async function tableOf (
   declare: (app: FastifyInstance) => unknown, options: FastifyServerOptions = {}
 ): Promise<{ app: FastifyInstance, look: (path: string, headers?: object) => ReturnType<RouteTable['lookup']> }> {
   const app = Fastify(options)
-  app.decorate('hindsight', { routeTable: openRouteTable(app, true) } as never)
+  const routeTable = new RouteTable(app)
+  routeTable.observe(app, true)
+  app.decorate('hindsight', { routeTable } as never)
   await declare(app)
   await app.ready()
-  return { app, look: (path, headers = {}) => app.hindsight.routeTable.lookup(path, { headers } as FastifyRequest) }
+  return { app, look: (path, headers = {}) => app.hindsight.routeTable.lookup(path, { headers } as FastifyRequest, false) }
 }
 
 t.test('methods are in the order of declaration, without the HEAD that Fastify adds', async t => {

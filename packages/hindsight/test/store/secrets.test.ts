@@ -7,6 +7,7 @@ import t from 'tap'
 import { createMask } from '../../src/mask/mask.js'
 import { build, listen, newest, profileOf, rawText as raw } from '../support/app.js'
 import { inBothProducts, type TestedProduct } from '../support/products.js'
+import { traceOf } from '../../src/lifecycle/state.js'
 import type { ServiceOptions } from '../../../../lib/options.js'
 
 // Drawn afresh: the excerpts of a profile show this very source.
@@ -90,7 +91,7 @@ const done: Array<[name: string, act: (s: string, request: FastifyRequest) => un
   )],
   ['asks others who are not there', async s => await fetch(`http://127.0.0.1:65000/?token=${s}`, { headers: { authorization: s } })],
   ['keeps it in the session', (s, request) => { request.session.set('user' as never, { name: s, password: s } as never) }],
-  ['sets a cookie', async (s, request) => { request.server.hindsight.recorder?.profileOf(request) }],
+  ['sets a cookie', async (s, request) => { request.server.hindsight.recorder?.profileOf(traceOf(request)) }],
   ['warns', async s => { process.emitWarning(`password=${s}`, 'TestWarning'); await new Promise(resolve => setImmediate(resolve)) }],
   ['injects', async (s, request) => await request.server.inject({ url: `/echo?token=${s}`, headers: { authorization: s } })]
 ]

@@ -10,7 +10,7 @@ import { packageOf } from '../../errors/stack-frame.js'
 import { messageOf } from '../../errors/thrown-value.js'
 import { interceptHooks, isInternalHook, listenerOf } from '../../lifecycle/hooks.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
-import { openRouteTable, type DeclaredRoute, type Hook, type RouteTable } from '../../routing/route-table.js'
+import { RouteTable, type DeclaredRoute, type Hook } from '../../routing/route-table.js'
 
 /** Milliseconds in which a file has to create its application and let it listen. */
 const LOAD_TIMEOUT = 10_000
@@ -124,7 +124,8 @@ class HookOrder {
 
   constructor (app: FastifyInstance) {
     this.app = app
-    this.table = openRouteTable(app, true)
+    this.table = new RouteTable(app)
+    this.table.observe(app, true)
     interceptHooks(app, (instance, stage, hook, add) => {
       add(hook)
       if (ORDER.includes(stage)) this.table.addHook(instance, stage, hook)

@@ -1,8 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { parseSetCookie, type Cookie } from 'set-cookie-parser'
 import { refusalOf } from '../../errors/refusal.js'
 import { isOwnOrigin } from '../../http/origin.js'
-import { servicesOf, stateOf, type Refusal } from '../../lifecycle/state.js'
+import type { Refusal, RequestTrace } from '../../lifecycle/state.js'
 import type { Profile } from '../../store/profile.js'
 import { cutText, visibleLine } from '../../view/text.js'
 import { isPreflight, type CorsVerdict } from '../cors/verdict.js'
@@ -12,9 +11,9 @@ import { listHint, listOf } from '../read.js'
 /** Why the request was refused, and which parts of the response its browser rejects. */
 export const blocked: Part = {
   name: 'blocked',
-  build ({ request, reply, status, collectors }) {
-    if (status === 0 || !servicesOf(request).debug) return undefined
-    const reasons = blockedBy(request, reply, status, collectors)
+  build ({ trace, status, collectors }) {
+    if (status === 0 || !trace.services.debug) return undefined
+    const reasons = blockedBy(trace, status, collectors)
     return reasons.length === 0 ? undefined : reasons
   },
   notice: (_, profile) => ({
@@ -35,24 +34,21 @@ const MAX_TEXT = 300
 
 /** The reasons why a request was refused, and why its browser rejects parts of the response; the refusal is first. */
 export function blockedBy (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  status: number,
-  { cors }: Readonly<Record<string, unknown>>
+  trace: RequestTrace, status: number, { cors }: Readonly<Record<string, unknown>>
 ): Refusal[] {
   const verdict = 'allowed' in Object(cors) ? cors as CorsVerdict : null
-  const sent = stateOf(request).recording.sending.headers
+  const sent = trace.recording.sending.headers
   // A preflight that CORS refuses has no other reason.
   const isRefusedPreflight = verdict?.preflight === true && verdict.allowed === false
-  const refusal = isRefusedPreflight ? null : refusalOf(request, reply, status)
-  return [refusal, corsBlock(request, sent, verdict), ...cookieBlocks(request, sent)].filter((one) => one !== null)
+  const refusal = isRefusedPreflight ? null : refusalOf(trace, status)
+  return [refusal, corsBlock(trace, sent, verdict), ...cookieBlocks(trace, sent)].filter((one) => one !== null)
 }
 
 type Sent = Readonly<Record<string, unknown>>
 
-function corsBlock (request: FastifyRequest, sent: Sent, verdict: CorsVerdict | null): Refusal | null {
+function corsBlock ({ request, services }: RequestTrace, sent: Sent, verdict: CorsVerdict | null): Refusal | null {
   const { origin, cookie, 'sec-fetch-mode': mode, 'sec-fetch-site': site } = request.headers
-  const { mask, originOf } = servicesOf(request)
+  const { mask, originOf } = services
   // Browsers show the response of a navigation, whatever its origin.
   if (origin === undefined || (mode !== undefined && mode !== 'cors')) return null
   if (isOwnOrigin(origin, originOf(request)) || site === 'same-origin') return null
@@ -86,8 +82,8 @@ function corsRefusal (origin: string, ofPreflight: boolean, reason: string, opti
   return { kind: 'cors', sentence: `${what}: ${reason}; the option ${option} decides.`, option }
 }
 
-function cookieBlocks (request: FastifyRequest, sent: Sent): Refusal[] {
-  const { originOf, lifecycle } = servicesOf(request)
+function cookieBlocks ({ request, services }: RequestTrace, sent: Sent): Refusal[] {
+  const { originOf, lifecycle } = services
   const { scheme, host } = originOf(request)
   const { 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers as Record<string, string | undefined>
   const sessionCookie = lifecycle?.sessionCookie ?? null

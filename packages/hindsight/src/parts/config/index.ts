@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import type { FastifyInstance } from 'fastify'
 import { attemptCall, cachedFunction } from '../../call.js'
+import type { Services } from '../../lifecycle/state.js'
 import { packageVersion } from '../../require.js'
 import { fieldsPart, type Data } from '../read.js'
 import type { Values } from '../section.js'
@@ -51,8 +51,7 @@ const MAX_DEPENDENCIES = 50
 const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
 
 /** Returns the function that makes the summary for the profiles of an application, which its `id` identifies. */
-function openConfiguration (app: FastifyInstance, options: object): () => Data {
-  const { mask, debug, lifecycle } = app.hindsight
+function openConfiguration ({ app, mask, debug, lifecycle }: Services, options: object): () => Data {
   const folder = process.cwd()
   // Later the folder may have another one than the code that was loaded.
   const revision = debug ? revisionOf(folder) : undefined
@@ -70,7 +69,7 @@ function openConfiguration (app: FastifyInstance, options: object): () => Data {
   }
 }
 
-// What the process has loaded stays the same. To read the manifests takes a millisecond, for each test of a suite.
+// What the process has loaded stays the same. To readProperty the manifests takes a millisecond, for each test of a suite.
 const loadedDependencies = cachedFunction((folder: string) => dependenciesOf(folder).join(' '))
 
 /** The git revision that is checked out in a folder, from the files of git; undefined where there is none. */

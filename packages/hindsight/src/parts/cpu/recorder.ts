@@ -1,10 +1,10 @@
 import type { Profiler, Session, Runtime } from 'node:inspector'
 import { isAbsolute, relative } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { performance } from '../../clock.js'
 import { isOwnOrigin } from '../../http/origin.js'
-import { servicesOf, stateOf } from '../../lifecycle/state.js'
+import type { RequestTrace } from '../../lifecycle/state.js'
 import { originalPlace, toPath } from '../../errors/source-map.js'
 import { isInternal, isOwn } from '../../errors/stack-frame.js'
 import type { WorkKind } from '../../lifecycle/work-log.js'
@@ -92,13 +92,13 @@ function deoptimize (session: Session): void {
 /** The CPU profiles of requests that have the header or the query parameter, and may see the debug surface. */
 export const cpuRecord = definePart<() => CpuRecord | { refused: string }>({ name: 'cpu', arrive: recordCpu })
 
-function recordCpu (request: FastifyRequest, reply: FastifyReply): undefined | Promise<void> {
-  if (!isRequested(request)) return
-  const { recording: ofRequest } = stateOf(request)
+function recordCpu (trace: RequestTrace): undefined | Promise<void> {
+  if (!isRequested(trace)) return
+  const { reply, recording: ofRequest } = trace
   // The profile is kept even if the options exclude the request.
   ofRequest.forceProfile = true
-  const { mask, recorder } = servicesOf(request)
-  const token = recorder?.tokenOf(request)
+  const { mask, recorder }: FastifyInstance['hindsight'] = trace.scope.hindsight
+  const token = recorder?.tokenOf(trace)
   if (token == null) return
   if (current !== undefined) {
     const refused = `A CPU profile was being recorded for ${current.token}, and only one runs at a time. Try again.`
@@ -123,24 +123,23 @@ function recordOf (recording: CpuRecording, mask: Mask): CpuRecord | { refused: 
   return aggregateProfile(profile, INTERVAL, (text) => mask.text(text))
 }
 
-function isRequested (request: FastifyRequest): boolean {
+function isRequested ({ request, recording, services }: RequestTrace): boolean {
   const { headers, query } = request
   const parameter = (query as Record<string, unknown> | undefined)?._cpu
   if (headers[CPU_HEADER] !== '1' && parameter !== '1') return false
-  const { recording } = stateOf(request)
-  if (!recording.isRecording || !servicesOf(request).isDebugClient(request)) return false
+  if (!recording.isRecording || !services.isDebugClient(request)) return false
   // A replay repeats earlier headers.
-  return recording.replayOf !== undefined || isOwnRequest(request)
+  return recording.replayOf !== undefined || isOwnRequest(request, services)
 }
 
 // Pages of other sites must not start recordings. Browsers send `Sec-Fetch-Site` by https and to local addresses
 // (Fetch Metadata, section 2.4). Elsewhere a page can hide its origin, except if it sends a header of its own.
-function isOwnRequest (request: FastifyRequest): boolean {
+function isOwnRequest (request: FastifyRequest, { originOf }: RequestTrace['services']): boolean {
   const { origin, referer, 'sec-fetch-site': site, [CPU_HEADER]: flag } = request.headers
   if (site !== undefined) return site === 'same-origin' || site === 'none'
   const page = origin ?? referer
   if (page === undefined) return flag === '1'
-  return URL.canParse(page) && isOwnOrigin(new URL(page).origin, servicesOf(request).originOf(request))
+  return URL.canParse(page) && isOwnOrigin(new URL(page).origin, originOf(request))
 }
 
 const MAX_NAME = 200

@@ -51,7 +51,7 @@ export const events: Part = {
 /** The panel of the events shows it. */
 export const headers: Part = {
   name: 'headers',
-  build: ({ recording: { events }, mask }) => events === null ? undefined : unrecordedChanges(events, mask),
+  build: ({ trace: { recording: { events }, mask } }) => events === null ? undefined : unrecordedChanges(events, mask),
   comparison: [],
   markdown (_, profile) {
     const lines = [...headerHistory(profile)]

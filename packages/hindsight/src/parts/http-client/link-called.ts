@@ -1,4 +1,4 @@
-import type { Services } from '../../lifecycle/state.js'
+import type { FastifyInstance } from 'fastify'
 import type { Profile } from '../../store/profile.js'
 import { listOf, type Data } from '../read.js'
 
@@ -14,7 +14,7 @@ const MAX_DIFFERENCE = 5_000
  * Makes a profile the parent of those of its called servers, where these are in the same store. A profile of another
  * store may have the token of one in this store: it is another request.
  */
-export function linkCalled (data: Data, profile: Profile, { profiler, warn }: Services): void {
+export function linkCalled (data: Data, profile: Profile, { profiler, warn }: FastifyInstance['hindsight']): void {
   const calls = listOf(data.calls).filter((call) => call.profile !== undefined)
   if (calls.length === 0) return
   const { token, time } = profile

@@ -1,8 +1,7 @@
 import { roundTime } from '../../clock.js'
 import { shortFile } from '../../errors/stack-frame.js'
-import type { FastifyRequest } from 'fastify'
 import { hookTitle } from '../../lifecycle/events.js'
-import { recordingOf, servicesOf } from '../../lifecycle/state.js'
+import type { RequestTrace } from '../../lifecycle/state.js'
 import type { TimeBudget } from '../../lifecycle/work-log.js'
 import type { Recording } from '../../recording/recording.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
@@ -18,7 +17,7 @@ import { budgetSentence } from './budget.js'
 /** When the handler ran, and where the time went; the timeline shows it. */
 export const performance: Part<Data> = {
   name: 'performance',
-  begin: (request) => recordingOf(request).collect(performance, () => performanceRecord(request)),
+  begin: (trace) => trace.recording.collect(performance, () => performanceRecord(trace)),
   sentence: (data, profile) => budgetOf(data, profile)[0],
   timeline (
     { handlerStart, handler, routeHooks, ownHooks, serializeStart, serialize, hindsightStart, hindsight, budget },
@@ -116,11 +115,8 @@ export const performance: Part<Data> = {
  * how long Hindsight made its page or toolbar, which neither `firstByte` nor the duration of the profile contains; and
  * where the time went. `routeHooks`: the time of the handler has that of the `preHandler` hooks of its route.
  */
-function performanceRecord (request: FastifyRequest): Data {
-  const recording = recordingOf(request)
-  const { lifecycle, routeTable } = servicesOf(request)
+function performanceRecord ({ recording, services: { lifecycle }, declaredRoute: route }: RequestTrace): Data {
   const { timing, work } = recording
-  const route = routeTable.of(request)
   const routeHooks = route?.hooks.includes('preHandler') === true
   // The hooks of the stages of a lifecycle.
   const ownHooks = route === null ? [] : ownHooksOf(route, recording, lifecycle?.stages ?? {})

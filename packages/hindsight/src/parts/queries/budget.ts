@@ -2,7 +2,8 @@ import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { checkOptions, ROUTE_OPTIONS, type OptionSchema } from '../../check-options.js'
 import { internalHook } from '../../lifecycle/hooks.js'
-import { recordingOf } from '../../lifecycle/state.js'
+import { traceOf } from '../../lifecycle/state.js'
+import type { Recording } from '../../recording/recording.js'
 import type { HindsightOptions, QuerySettings } from '../../options.js'
 import { routeName } from '../../routing/route-table.js'
 import { formatCount } from '../../view/text.js'
@@ -40,11 +41,11 @@ export function checkBudgets (app: FastifyInstance, setting: HindsightOptions['q
   const checkBudget = internalHook(function checkBudget (
     request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: Sent
   ): void {
-    const recording = recordingOf(request)
+    const { recording } = traceOf(request)
     const { maxQueries = Infinity } = request.routeOptions.config.hindsight ?? {}
     // The response about an error is sent in any case.
     if (recording.failure !== null) return done(null, payload)
-    describe(request, maxQueries).then((problem) => {
+    describe(request, recording, maxQueries).then((problem) => {
       if (problem === null) return done(null, payload)
       if (setting === 'warn') {
         request.log.warn({ channel: 'profiler' }, problem)
@@ -60,11 +61,12 @@ export function checkBudgets (app: FastifyInstance, setting: HindsightOptions['q
 }
 
 /** One sentence, and what explains it; null where some of the queries are parts of others, and the rest are few. */
-async function describe (request: FastifyRequest, maxQueries: number): Promise<string | null> {
+async function describe (
+  request: FastifyRequest, recording: Recording, maxQueries: number
+): Promise<string | null> {
   // They are loaded already, but in production.
   const [{ collectedBy }, { queryPlace }] = await Promise.all([import('../collect.js'), import('./trace.js')])
-  const { count = 0, findings = [], groups = [] } =
-    (collectedBy(recordingOf(request), 'queries') ?? {}) as Partial<Queries>
+  const { count = 0, findings = [], groups = [] } = (collectedBy(recording, 'queries') ?? {}) as Partial<Queries>
   if (count <= maxQueries) return null
   const causes = findings.filter(({ kind }) => kind !== 'slow').map(({ text }) => text)
   const [most] = groups.toSorted((a, b) => b.count - a.count)

@@ -1,15 +1,14 @@
 import { isUtf8 } from 'node:buffer'
 import type { TLSSocket } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { attemptCall } from '../../call.js'
-import { maskOf } from '../../errors/masked-exceptions.js'
 import { isSentByFastify } from '../../errors/declared-place.js'
 import { sourceOfCaller } from '../../errors/stack-frame.js'
 import { targetOf } from '../../http/requests.js'
 import { isResponse } from '../../http/responses.js'
-import { attributesOf, recordingOf, servicesOf, stateOf } from '../../lifecycle/state.js'
+import { attributesOf, type RequestTrace } from '../../lifecycle/state.js'
 import type { Recording } from '../../recording/recording.js'
 import type { Mask } from '../../mask/mask.js'
 import { formatInteger } from '../../view/text.js'
@@ -33,15 +32,15 @@ const MAX_USER_FIELDS = 50
 export const DIAGNOSTIC_PAGE = '[the diagnostic page]'
 
 /** Records a request: method, URL, headers, query, cookies, body, attributes, user. */
-function recordRequest (request: FastifyRequest): void {
-  const state = stateOf(request)
+function recordRequest (trace: RequestTrace): void {
+  const { request, recording } = trace
   // Copies: the handler may change what it receives.
   const { method, raw: { httpVersion } } = request
-  const { unvalidated, receivedBody } = state.recording
+  const { unvalidated, receivedBody } = recording
   const target = targetOf(request)
   const isInjected = isInjection(request.raw)
   const serverUrl = serverUrlOf(request.raw)
-  const attributes = { ...attributesOf(request) }
+  const attributes = { ...attributesOf(trace) }
   // Validation has converted what the handler receives.
   const headers = { ...(unvalidated?.headers?.value ?? request.headers) as typeof request.headers }
   const query = { ...(unvalidated?.query?.value ?? request.query) as object }
@@ -50,10 +49,10 @@ function recordRequest (request: FastifyRequest): void {
     .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
   const body = snapshotOf(request.body ?? null, headers['content-type'], partText)
   const sentBody = sentBodyOf(body, unvalidated?.body?.value, receivedBody)
-  const unparsed = request.body == null ? parserError(state.recording.raised) : null
-  state.recording.collect(received, () => {
-    const { user = userRecord(request) } = state.recording.get(sent) ?? {}
-    const mask = maskOf(request)
+  const unparsed = request.body == null ? parserError(recording.raised) : null
+  recording.collect(received, () => {
+    const { user = userRecord(trace) } = recording.get(sent) ?? {}
+    const { mask } = trace
     return {
       method,
       target: mask.url(target),
@@ -68,7 +67,7 @@ function recordRequest (request: FastifyRequest): void {
       ...(user !== undefined && { user: mask.value(user) }),
       ...(isInjected && { injected: true }),
       ...(serverUrl !== undefined && { serverUrl }),
-      session: { used: state.sessionUsed }
+      session: { used: trace.sessionUsed }
     }
   })
 }
@@ -90,8 +89,8 @@ function sentBodyOf (body: unknown, copy: unknown, chunks: readonly Buffer[] | n
 }
 
 /** The plain values of the user that a plugin of the application has put on the request. No getter is called. */
-function userRecord (request: FastifyRequest): unknown {
-  if (servicesOf(request).lifecycle !== null) return undefined
+function userRecord ({ request, services }: RequestTrace): unknown {
+  if (services.lifecycle !== null) return undefined
   const user: unknown = Object.getOwnPropertyDescriptor(request, 'user')?.value
   if (typeof user !== 'object' || user === null) return isScalar(user) ? user : undefined
   const fields = Object.entries(Object.getOwnPropertyDescriptors(user)).slice(0, MAX_USER_FIELDS)
@@ -124,13 +123,11 @@ const TEXT = /^text\/|json|xml|javascript/i
  * Records a response: status, headers, content type, size, and the beginning of a body that is text. `content` is the
  * payload without the toolbar.
  */
-function recordResponse (
-  request: FastifyRequest, reply: FastifyReply, payload: unknown, content: unknown = payload
-): void {
-  const recording = recordingOf(request)
+function recordResponse (trace: RequestTrace, payload: unknown, content: unknown = payload): void {
+  const { recording } = trace
   // Of two responses the first is sent.
   if (recording.sending.again !== undefined && recording.get(sent) !== undefined) return
-  const user = userRecord(request)
+  const user = userRecord(trace)
   const watched = isResponse(payload) ? watchResponse(payload) : null
   const isBuffer = Buffer.isBuffer(payload)
   const sizeOfPayload = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
@@ -138,7 +135,7 @@ function recordResponse (
   const textOfPayload = startOf(content)
   const lengthOfPayload = textOfPayload === null ? 0 : Buffer.byteLength(content as string | Buffer)
   const make = (): Data => {
-    const mask = maskOf(request)
+    const { mask } = trace
     const { headers, replyStatus: status } = recording.sending
     const type = String(headers['content-type'] ?? 'no type')
     const isText = hasText(headers)
@@ -151,7 +148,7 @@ function recordResponse (
     if (stream !== null) body = stream
     else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
     else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
-    else if (stateOf(request).ownPolicy !== undefined) body = DIAGNOSTIC_PAGE
+    else if (trace.ownPolicy !== undefined) body = DIAGNOSTIC_PAGE
     else if (hasBody && status !== 204 && isText && text) body = shownText(text, length, mask)
     return {
       status,
@@ -159,20 +156,22 @@ function recordResponse (
       contentType: headers['content-type'] ?? null,
       size: hasBody ? size : null,
       ...(recording.sending.again !== undefined || isUnlikely(recording, status)) && senderOf(recording),
-      ...(body === undefined ? missingBody(request, status, payload) : { body })
+      ...(body === undefined ? missingBody(trace, status, payload) : { body })
     }
   }
   recording.collect(sent, { user, make })
 }
 
 /** Why a response has no body, where the application may have expected one. */
-function missingBody (request: FastifyRequest, status: number, payload: unknown): { bodyNote?: string } {
-  const { failure, sending: { from }, timing: { serializeStart } } = recordingOf(request)
+function missingBody (
+  { request, recording, services }: RequestTrace, status: number, payload: unknown
+): { bodyNote?: string } {
+  const { failure, sending: { from }, timing: { serializeStart } } = recording
   // A listener of a lifecycle may have removed the payload before.
   if (status === 204 && (serializeStart !== 0 || (payload != null && payload !== ''))) {
     return { bodyNote: 'not sent: a response with the status 204 has none' }
   }
-  const mayBeReturned = payload === undefined && status === 200 && servicesOf(request).debug
+  const mayBeReturned = payload === undefined && status === 200 && services.debug
   if (mayBeReturned && serializeStart !== 0) return { bodyNote: 'not sent: JSON has no form of its payload' }
   const isReturned = mayBeReturned && from !== undefined && isSentByFastify(from)
   const handler = failure !== null ? 'error handler' : request.is404 ? 'not-found handler' : 'handler'

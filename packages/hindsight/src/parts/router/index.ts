@@ -1,8 +1,6 @@
-import type { FastifyRequest } from 'fastify'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { similarRoutes } from '../../errors/hints.js'
-import { servicesOf, stateOf } from '../../lifecycle/state.js'
-import { routeMatchOf } from '../../routing/route-table.js'
+import type { RequestTrace } from '../../lifecycle/state.js'
 import { triedRoutes } from '../../routing/no-match.js'
 import type { Profile, ProfiledRoute } from '../../store/profile.js'
 import {
@@ -109,19 +107,17 @@ function nearRoutes ({ tried, more }: Data): HtmlValue {
 }
 
 /** Records the route of a request, which becomes the `route` of its profile, or why no route matched. */
-function recordRoute (request: FastifyRequest): void {
-  const { routeTable, mask } = servicesOf(request)
-  const state = stateOf(request)
+function recordRoute (trace: RequestTrace): void {
+  const { request, recording, declaredRoute: declared, services: { routeTable, mask } } = trace
   // A request may fail before the router listener.
-  const route = state.route ?? routeMatchOf(request)
+  const route = trace.route ?? routeTable.matchOf(request)
   // As sent: the params panel shows converted values. The handler may change what it receives.
-  const params = { ...state.sentParams ?? route?.params }
-  const declared = routeTable.of(request)
+  const params = { ...trace.sentParams ?? route?.params }
   // Undefined for a route that matched: the profile has it in another field.
-  state.recording.collect(router, () => route === null ? nearestTo(request) : undefined)
+  recording.collect(router, () => route === null ? nearestTo(trace) : undefined)
   if (route === null) return
-  state.recording.matchedRoute = () => {
-    const { controller } = state.recording
+  recording.matchedRoute = () => {
+    const { controller } = recording
     // A framework that calls controllers has declared the route.
     const declaredAt = controller === null ? declared?.declaredAt ?? null : null
     const handler = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
@@ -136,9 +132,9 @@ function recordRoute (request: FastifyRequest): void {
 }
 
 /** The routes that nearly match a request. */
-function nearestTo (request: FastifyRequest): Data {
-  const { mask } = servicesOf(request)
-  const { tried, more } = triedRoutes(request)
+function nearestTo (trace: RequestTrace): Data {
+  const { mask } = trace.services
+  const { tried, more } = triedRoutes(trace)
   const shown = tried.map(({ route: { name, methods, pattern, declaredAt }, why, isNear }) => {
     const place = isNear && declaredAt !== null ? declaredPlace(declaredAt) : null
     return { name, methods, pattern, why: mask.text(why), isNear, ...place !== null && { source: place.source } }

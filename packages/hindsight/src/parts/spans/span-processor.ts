@@ -1,6 +1,6 @@
 import { performance, roundTime } from '../../clock.js'
 import type { HookRun } from '../../lifecycle/event-recorder.js'
-import { recordingOf, requestContext, servicesOf } from '../../lifecycle/state.js'
+import { requestContext } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import type { SpanOwner } from '../../recording/recording.js'
 import { cutText } from '../../view/text.js'
@@ -54,12 +54,12 @@ export const recordedSpans = definePart<{ log: SpanLog, mask: Mask }>({
 export function hindsightSpanProcessor (): HindsightSpanProcessor {
   return {
     onStart (span) {
-      const { request, hook = null } = requestContext.getStore() ?? {}
-      if (request === undefined) return
-      const recording = recordingOf(request)
+      const { trace, hook = null } = requestContext.getStore() ?? {}
+      if (trace === undefined) return
+      const { recording, services: { mask } } = trace
       if (!recording.isRecording || recording.until !== Infinity) return
       const { log } = recording.get(recordedSpans) ??
-        recording.set(recordedSpans, { log: new SpanLog(), mask: servicesOf(request).mask })
+        recording.set(recordedSpans, { log: new SpanLog(), mask })
       log.add(span, hook)
     },
     // The end of a span is read from the span when the profile is built.

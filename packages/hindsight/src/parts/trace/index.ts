@@ -1,5 +1,4 @@
-import type { FastifyRequest } from 'fastify'
-import { recordingOf } from '../../lifecycle/state.js'
+import type { RequestTrace } from '../../lifecycle/state.js'
 import { fieldsPart } from '../read.js'
 
 // Trace Context, section 3.2: version, trace, parent, flags; what later versions add follows a hyphen.
@@ -8,9 +7,9 @@ const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]
 /** The place of the request in a distributed trace (W3C Trace Context). */
 export const trace = fieldsPart('trace', 'Trace', 'calls', 'Trace', { receive: recordTrace, comparison: [] })
 
-function recordTrace (request: FastifyRequest): void {
+function recordTrace ({ request, recording }: RequestTrace): void {
   const found = traceOf(request.headers.traceparent)
-  if (found !== null) recordingOf(request).collect(trace, found)
+  if (found !== null) recording.collect(trace, found)
 }
 
 /** Reads the trace that a request is part of (W3C Trace Context); null where there is none, or an invalid one. */

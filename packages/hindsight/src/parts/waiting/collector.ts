@@ -1,12 +1,11 @@
 import { roundTime } from '../../clock.js'
-import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attemptCall } from '../../call.js'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { readProperty } from '../../errors/thrown-value.js'
 import { isRetrieval } from '../../http/requests.js'
 import { isLifecycleStage } from '../../lifecycle/events.js'
-import { recordingOf, servicesOf } from '../../lifecycle/state.js'
+import type { RequestTrace } from '../../lifecycle/state.js'
 import type { Profile } from '../../store/profile.js'
 import { formatTime } from '../../view/components.js'
 import { cutText } from '../../view/text.js'
@@ -51,41 +50,41 @@ export const MIN_AGE = 1_000
 /** What a request waited for when its handler had no more time, or when its connection was closed. */
 export const waited = definePart<Waiting>({
   name: 'waiting',
-  fail (request, reply, error) {
-    if (readProperty(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') keepWaiting(request, reply)
+  fail (trace, error) {
+    if (readProperty(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') keepWaiting(trace)
     return undefined
   },
-  end (request, reply, ending) {
-    const recording = recordingOf(request)
+  end (trace, ending) {
+    const { recording } = trace
     const isWhole = recording.isRecording && !recording.isPartial
-    if (isWhole && recording.age >= MIN_AGE && 'error' in ending) keepWaiting(request, reply)
+    if (isWhole && recording.age >= MIN_AGE && 'error' in ending) keepWaiting(trace)
     releaseWaits(recording)
   },
-  pending (request, reply) {
-    const data = waitingOf(request, reply)
-    return { data, sentences: waitingSentences(data, Math.round(recordingOf(request).age)) }
+  pending (trace) {
+    const data = waitingOf(trace)
+    return { data, sentences: waitingSentences(data, Math.round(trace.recording.age)) }
   }
 })
 
-function keepWaiting (request: FastifyRequest, reply: FastifyReply): void {
-  recordingOf(request).set(waited, waitingOf(request, reply))
+function keepWaiting (trace: RequestTrace): void {
+  trace.recording.set(waited, waitingOf(trace))
 }
 
 /** What a request waits for that has not ended, as far as that is certain. */
-function waitingOf (request: FastifyRequest, reply: FastifyReply): Waiting {
+function waitingOf (trace: RequestTrace): Waiting {
   // Getters of the application may throw.
-  return attemptCall(() => readWaiting(request, reply), () => ({ in: null, for: [], traced: false }))
+  return attemptCall(() => readWaiting(trace), () => ({ in: null, for: [], traced: false }))
 }
 
-function readWaiting (request: FastifyRequest, reply: FastifyReply): Waiting {
-  const recording = recordingOf(request)
+function readWaiting (trace: RequestTrace): Waiting {
+  const { recording } = trace
   const { timing: { startedAt } } = recording
-  const pending = pendingEntries(request, reply)
+  const pending = pendingEntries(trace)
   const waits = waitsOf(recording)
   const traced = (waits ?? [])
     .map(({ startedAt: began, ...wait }) => ({ ...wait, start: roundTime(began - startedAt) }))
   return {
-    in: currentCode(request, reply),
+    in: currentCode(trace),
     // A line that waits for a query is that of the query.
     for: [...pending, ...traced.filter(({ source }) => pending.every((entry) => entry.source !== source))]
       .slice(0, MAX_PENDING),
@@ -94,23 +93,24 @@ function readWaiting (request: FastifyRequest, reply: FastifyReply): Waiting {
 }
 
 /** The queries, calls and spans that have not ended. */
-function pendingEntries (request: FastifyRequest, reply: FastifyReply): PendingWork[] {
-  const parts = servicesOf(request).parts
+function pendingEntries (trace: RequestTrace): PendingWork[] {
+  const parts = trace.services.parts
     .filter(({ name, timeline, collect }) => timeline !== undefined && collect === undefined && name !== 'performance')
-  const profile = { ...unfinishedProfile(request, reply, parts), url: '', events: [] } as unknown as Profile
+  const profile = { ...unfinishedProfile(trace, parts), url: '', events: [] } as unknown as Profile
   return timelineOf(parts, profile).filter(({ duration }) => duration === null)
     .map(({ legend: kind, name, source, start }) =>
       ({ kind, name: cutText(name, MAX_NAME), source: source == null ? null : lineOf(source), start }))
 }
 
-function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode | null {
-  const { events, sending: { hasResponse, stream }, timing } = recordingOf(request)
+function currentCode (trace: RequestTrace): CurrentCode | null {
+  const { reply, declaredRoute } = trace
+  const { events, sending: { hasResponse, stream }, timing } = trace.recording
   const { startedAt, handlerStart, handlerEnd, serializeStart, responseReadyAt } = timing
   const code = (name: string, source: string | null = null, time?: number): CurrentCode =>
     ({ name, source, start: time === undefined ? null : roundTime(time - startedAt) })
   const run = events?.current
   const by = events?.currentCode
-  const { options = {}, declaredAt } = servicesOf(request).routeTable.of(request) ?? {}
+  const { options = {}, declaredAt } = declaredRoute ?? {}
   const route = declaredAt == null ? null : declaredPlace(declaredAt)?.source ?? null
   const isHijacked = reply.sent && !hasResponse
   if (run != null) {
@@ -139,7 +139,7 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
     return code(mayBeHook ? 'the handler or a preHandler hook of its route' : 'the handler', route, handlerStart)
   }
   const isBefore = !hasResponse && serializeStart === 0
-  const before = isBefore ? beforeHandler(request, route) : { stages: ['preSerialization'] as const, others: [] }
+  const before = isBefore ? beforeHandler(trace, route) : { stages: ['preSerialization'] as const, others: [] }
   const stages = responseReadyAt !== 0 ? ['onSend'] as const : hasResponse ? [] : before.stages
   const hooks = stages.flatMap((stage) =>
     [options[stage] ?? []].flat().map((hook) => ({ stage, hook: hook as () => void })))
@@ -158,8 +158,8 @@ function currentCode (request: FastifyRequest, reply: FastifyReply): CurrentCode
  * The stages whose hooks of the route may run before the handler while no recorded function does, and what else may.
  * Fastify itself waits for nothing there.
  */
-function beforeHandler (request: FastifyRequest, route: string | null) {
-  const { events, timing: { parsedAt } } = recordingOf(request)
+function beforeHandler ({ request, recording }: RequestTrace, route: string | null) {
+  const { events, timing: { parsedAt } } = recording
   const { body, raw, headers } = request
   const code = (name: string, source: string | null = null): CurrentCode => ({ name, source, start: null })
   if (parsedAt !== 0 || body != null) {

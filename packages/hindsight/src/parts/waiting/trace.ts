@@ -2,7 +2,7 @@ import { createHook, executionAsyncId } from 'node:async_hooks'
 import { performance } from '../../clock.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { packageOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
-import { recordingOf, requestContext } from '../../lifecycle/state.js'
+import { requestContext } from '../../lifecycle/state.js'
 import type { Recording, Slot } from '../../recording/recording.js'
 import { withStackLimit } from '../../call.js'
 
@@ -43,10 +43,8 @@ const hook = createHook({
 
 function beginWait (id: number, type: string, triggerId: number, resource: object): void {
   if (type !== 'PROMISE' && type !== 'Timeout') return
-  const request = requestContext.getStore()?.request
-  if (request === undefined) return
-  const recording = recordingOf(request)
-  if (recording.sending.isOver) return
+  const recording = requestContext.getStore()?.trace?.recording
+  if (recording === undefined || recording.sending.isOver) return
   const waits = recording.get(tracedWaits) ?? recording.set(tracedWaits, new Map<number, Wait>())
   if (waits.size >= MAX_WAITS) return
   // A promise that another one has to settle first is made by `await` or `then`.

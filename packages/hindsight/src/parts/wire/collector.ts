@@ -1,10 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { attemptCall } from '../../call.js'
 import { performance } from '../../clock.js'
-import { maskOf } from '../../errors/masked-exceptions.js'
 import { readProperty } from '../../errors/thrown-value.js'
 import { LastHook, internalHook } from '../../lifecycle/hooks.js'
-import { recordingOf, servicesOf } from '../../lifecycle/state.js'
+import { traceOf, type RequestTrace } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Recording, UnvalidatedInput } from '../../recording/recording.js'
 import { cutText, safeJson, visibleLine } from '../../view/text.js'
@@ -53,15 +52,16 @@ type IsLast = (request: FastifyRequest) => boolean
  */
 export function compareMessages (app: FastifyInstance): Record<'preValidation' | 'preSerialization', LastHook> {
   const failed = (error: unknown): void => app.hindsight.warn('A message was not compared', error)
-  const requestHook = (compare: (request: FastifyRequest) => void, isLast: IsLast) =>
+  const requestHook = (compare: (trace: RequestTrace) => void, isLast: IsLast) =>
     function hindsightReceived (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
-      if (isLast(request)) attemptCall(() => compare(request), failed)
-      done(recordingOf(request).events?.calledBackWith)
+      const trace = traceOf(request)
+      if (isLast(request)) attemptCall(() => compare(trace), failed)
+      done(trace.recording.events?.calledBackWith)
     }
   const payloadHook = (compare: typeof compareSerialized, isLast: IsLast) => function hindsightSent (
-    request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
+    request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
   ): void {
-    if (isLast(request)) attemptCall(() => compare(request, reply, payload), failed)
+    if (isLast(request)) attemptCall(() => compare(traceOf(request), payload), failed)
     done(null, payload)
   }
   const last = {
@@ -75,9 +75,8 @@ export function compareMessages (app: FastifyInstance): Record<'preValidation' |
   return last
 }
 
-function rememberSent (request: FastifyRequest): void {
+function rememberSent ({ request, recording }: RequestTrace): void {
   const { schema } = request.routeOptions
-  const recording = recordingOf(request)
   recording.timing.parsedAt ||= performance.now()
   if (schema === undefined || !recording.isRecording) return
   recording.unvalidated = {}
@@ -87,8 +86,8 @@ function rememberSent (request: FastifyRequest): void {
   }
 }
 
-function compareReceived (request: FastifyRequest): void {
-  const recording = recordingOf(request)
+function compareReceived (trace: RequestTrace): void {
+  const { request, recording } = trace
   const { unvalidated } = recording
   if (unvalidated === undefined) return
   const record = wireRecordIn(recording)
@@ -96,44 +95,44 @@ function compareReceived (request: FastifyRequest): void {
   record.isCompared = true
   for (const part of PARTS) {
     const { [part]: one } = unvalidated
-    if (one?.value !== undefined) recordChanges(request, part, one, changesOf(one.value, request[part]))
+    if (one?.value !== undefined) recordChanges(trace, part, one, changesOf(one.value, request[part]))
   }
 }
 
-function rememberReturned (request: FastifyRequest, _reply: FastifyReply, value: unknown): void {
-  const recording = recordingOf(request)
+function rememberReturned ({ recording }: RequestTrace, value: unknown): void {
   if (recording.isRecording) wireRecordIn(recording).returned = { value }
 }
 
-function compareSerialized (request: FastifyRequest, reply: FastifyReply, text: unknown): void {
-  const record = wireRecordIn(recordingOf(request))
+function compareSerialized (trace: RequestTrace, text: unknown): void {
+  const record = wireRecordIn(trace.recording)
   const { returned } = record
   if (returned === undefined) return
   record.returned = undefined
   record.changes.delete('response')
   if (typeof text !== 'string' || text.length > MAX_TEXT) return
-  const declared = responseSchema(request, reply)
+  const declared = responseSchema(trace)
   if (declared.schema === undefined && pathTo(returned.value, isOther) === null) return
   const sent = attemptCall((): unknown => JSON.parse(text))
-  if (sent !== undefined) recordChanges(request, 'response', declared, changesOf(returned.value, sent, true))
+  if (sent !== undefined) recordChanges(trace, 'response', declared, changesOf(returned.value, sent, true))
 }
 
 function recordChanges (
-  request: FastifyRequest, part: InputPart | 'response', { schema, name }: Declared, changes: readonly ValueChange[]
+  trace: RequestTrace, part: InputPart | 'response', { schema, name }: Declared, changes: readonly ValueChange[]
 ): void {
   if (changes.length === 0) return
-  wireRecordIn(recordingOf(request)).changes.set(part, () => {
+  const { request, recording, mask } = trace
+  wireRecordIn(recording).changes.set(part, () => {
     const ruleOf = rulesOf(schema, name, request.server.getSchemas() as Data)
     const rules = changes.map(ruleOf)
     // A hook of the route may have given another payload, and a serializer of its own may have made the text.
-    const isUnknown = rules.includes(undefined) || hasHook(request, 'preSerialization')
+    const isUnknown = rules.includes(undefined) || hasHook(trace, 'preSerialization')
     if (part === 'response' && isUnknown) return []
     // Hooks of the route run after the copy was made.
-    if (part !== 'response' && hasHook(request, 'preValidation')) return []
+    if (part !== 'response' && hasHook(trace, 'preValidation')) return []
     const validation = { rule: 'validation', schema: name }
     return changes.flatMap((change, i) => {
       const rule = rules[i] ?? validation
-      return rule === undefined ? [] : [shownChange(part, change, rule, maskOf(request))]
+      return rule === undefined ? [] : [shownChange(part, change, rule, mask)]
     })
   })
 }
@@ -142,8 +141,8 @@ export function wireRecordIn (recording: Recording): WireRecord {
   return recording.get(wireRecord) ?? recording.set(wireRecord, { isCompared: false, changes: new Map() })
 }
 
-export function hasHook (request: FastifyRequest, name: string): boolean {
-  return servicesOf(request).routeTable.of(request)?.hooks.includes(name) === true
+export function hasHook ({ declaredRoute }: RequestTrace, name: string): boolean {
+  return declaredRoute?.hooks.includes(name) === true
 }
 
 function requestSchema (declared: Data, part: InputPart, request: FastifyRequest): Declared {
@@ -151,7 +150,7 @@ function requestSchema (declared: Data, part: InputPart, request: FastifyRequest
   return contentSchema(declared[name], name, request.headers['content-type'])
 }
 
-export function responseSchema (request: FastifyRequest, reply: FastifyReply, code = reply.statusCode): Declared {
+export function responseSchema ({ request, reply }: RequestTrace, code = reply.statusCode): Declared {
   const { response = {} } = (request.routeOptions.schema ?? {}) as { response?: Data }
   const status = String(code)
   const key = [status, `${status.charAt(0)}xx`, 'default'].flatMap((wanted) =>

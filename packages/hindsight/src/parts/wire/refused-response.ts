@@ -1,9 +1,7 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import { maskOf } from '../../errors/masked-exceptions.js'
 import { messageOf, readProperty } from '../../errors/thrown-value.js'
 import { invalidHeaders } from '../../http/responses.js'
 import { HEAD_HOOK } from '../../lifecycle/hooks.js'
-import { recordingOf } from '../../lifecycle/state.js'
+import type { RequestTrace } from '../../lifecycle/state.js'
 import type { RefusedResponse } from '../../recording/recording.js'
 import { cutText, visibleLine } from '../../view/text.js'
 import { isObject } from '../read.js'
@@ -31,14 +29,12 @@ const UNSENDABLE: ReadonlyMap<string, string> = new Map([
 const INVALID_HEADER = /^ERR_(?:INVALID_CHAR|INVALID_HTTP_TOKEN|HTTP_INVALID_HEADER_VALUE)$/
 
 /** Why a response was refused; records which of its values could not be serialized. */
-export function refusedResponse (
-  request: FastifyRequest, reply: FastifyReply, error: unknown
-): RefusedResponse | undefined {
-  const recording = recordingOf(request)
+export function refusedResponse (trace: RequestTrace, error: unknown): RefusedResponse | undefined {
+  const { request, reply, recording } = trace
   const record = wireRecordIn(recording)
   const { returned } = record
   // A hook of the route may have replaced the payload after it.
-  const isLast = !hasHook(request, 'onSend') && !hasHook(request, 'preSerialization')
+  const isLast = !hasHook(trace, 'onSend') && !hasHook(trace, 'preSerialization')
   const hook = isLast ? recording.sending.changedBy : undefined
   const code = String(readProperty(error, 'code'))
   // For a HEAD request that Fastify answers as GET, it reads the length of the payload.
@@ -53,7 +49,7 @@ export function refusedResponse (
   if (code === 'FST_ERR_FAILED_ERROR_SERIALIZATION') {
     const message = messageOf(error)
     const [, reason = message] = /^Failed to serialize an error\. Error: (.*)\. Original error: /s.exec(message) ?? []
-    const { schema, name } = responseSchema(request, reply, recording.failure?.sentStatus)
+    const { schema, name } = responseSchema(trace, recording.failure?.sentStatus)
     const needs = schema === undefined ? undefined : refusedBy(reason)
     const what = needs === undefined
       ? `could not be serialized (${cutText(visibleLine(reason), MAX_FIELD)})`
@@ -68,9 +64,9 @@ export function refusedResponse (
   }
   if (returned === undefined) return undefined
   const needs = refusedBy(messageOf(error))
-  const { schema, name } = responseSchema(request, reply)
+  const { schema, name } = responseSchema(trace)
   // A hook of the route may have given another payload.
-  const isKnown = !hasHook(request, 'preSerialization')
+  const isKnown = !hasHook(trace, 'preSerialization')
   if (schema !== undefined && needs !== undefined && isKnown) {
     record.returned = undefined
     const isChanged = recording.events?.events().some(({ stage }) => stage === 'preSerialization')
@@ -78,7 +74,7 @@ export function refusedResponse (
     const handler = recording.failure !== null ? 'error handler' : request.is404 ? 'not-found handler' : 'handler'
     const what = `${isChanged === true ? ofHook : `the ${handler} returned`} ${shapeOf(returned.value)}`
     const explanation = `${schemaName(name)} ${needs}; ${what}`
-    record.changes.set('response', () => [{ part: 'response', text: maskOf(request).text(explanation) }])
+    record.changes.set('response', () => [{ part: 'response', text: trace.mask.text(explanation) }])
     return { why: 'does not fit its schema', hook, explanation }
   }
   const [, rule] = UNSERIALIZABLE.find(([message]) => message.test(messageOf(error))) ?? []
@@ -88,7 +84,7 @@ export function refusedResponse (
   const path = isKnown && schema === undefined ? pathTo(returned.value, isUnserializable) : null
   if (path !== null) {
     record.changes.set('response', () => {
-      const field = fieldText('response', path, 1, maskOf(request))
+      const field = fieldText('response', path, 1, trace.mask)
       return [{ part: 'response', text: `${field} could not be serialized (${rule})` }]
     })
   }

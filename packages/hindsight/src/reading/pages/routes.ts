@@ -1,6 +1,6 @@
+import type { FastifyInstance } from 'fastify'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { packageOf } from '../../errors/stack-frame.js'
-import type { Services } from '../../lifecycle/state.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
 import { groupedBy } from '../../parts/read.js'
 import { foldedContent, formatTime, noteText, placeElement, statusBadge, markupTable } from '../../view/components.js'
@@ -17,7 +17,9 @@ const COLUMNS: Parameters<typeof markupTable>[1] =
 type RoutesView = Awaited<ReturnType<typeof routesOf>>
 
 /** The routes of an application with their hooks, and what the newest profiles have of them. */
-export async function routesOf ({ routeTable, profiler }: Pick<Services, 'routeTable' | 'profiler'>) {
+export async function routesOf (
+  { routeTable, profiler }: Pick<FastifyInstance['hindsight'], 'routeTable' | 'profiler'>
+) {
   const { profiles, next } = await profiler.search({ limit: MAX_PROFILES })
   const byRoute = groupedBy(profiles, ({ route }) => route)
   const routes = routeTable.routes.slice(0, MAX_ROUTES).map((route) => {

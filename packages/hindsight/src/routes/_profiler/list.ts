@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Services } from '../../lifecycle/state.js'
 import { failureGroups, type FailureGroups } from '../../store/failure-groups.js'
 import { followProfiles, type FollowOptions } from '../../store/follow.js'
 import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../store/search-query.js'
@@ -145,7 +144,7 @@ function addStream (app: FastifyInstance): void {
 }
 
 async function * eventsOf (
-  { profiler, recorder }: Pick<Services, 'profiler' | 'recorder'>, options: FollowOptions
+  { profiler, recorder }: Pick<FastifyInstance['hindsight'], 'profiler' | 'recorder'>, options: FollowOptions
 ): AsyncGenerator<string> {
   let shown = ''
   yield 'retry: 2000\n\n'

@@ -2,7 +2,8 @@ import createError from '@fastify/error'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isRetrieval, pathnameOf, errorRepresentation } from '../../http/requests.js'
 import { noncesOf, preventCaching, type Nonces } from '../../http/responses.js'
-import { routeConfigOf, stateOf, type RecordedConfig } from '../../lifecycle/state.js'
+import { traceOf } from '../../lifecycle/state.js'
+import { routeConfigOf, type RecordedConfig } from '../../routing/route-table.js'
 import { ISOLATION, pagePolicy, type PageOptions } from '../../reading/pages/layout.js'
 import type { Profile } from '../../store/profile.js'
 import type { SafeHtml } from '../../view/text.js'
@@ -60,7 +61,7 @@ export function formatOf (request: FastifyRequest, reply: FastifyReply): 'html' 
 }
 
 export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => SafeHtml): FastifyReply {
-  const { script, style } = noncesOf(stateOf(reply.request))
+  const { script, style } = noncesOf(traceOf(reply.request))
   return reply
     .header('content-security-policy', pagePolicy({ script, style }))
     .type('text/html; charset=utf-8')

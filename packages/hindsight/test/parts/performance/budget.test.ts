@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { budgetSentence } from '../../../src/parts/performance/budget.js'
 import { shareTime, type TimeBudget, type Work } from '../../../src/lifecycle/work-log.js'
-import { recordingOf } from '../../../src/lifecycle/state.js'
+import { traceOf } from '../../../src/lifecycle/state.js'
 import { unfinishedProfile } from '../../../src/parts/collect.js'
 import { recordQuery } from '../../../src/queries/observe.js'
 import { inBothProducts } from '../../support/products.js'
@@ -81,10 +81,10 @@ inBothProducts('the budget of a request is in its profile and on its diagnostic 
 
 inBothProducts('the time in which the diagnostic page is made is none of the request', async (t, build) => {
   const app = await build((app) => {
-    app.get('/', async (request, reply) => recordingOf(request).measureOwn(() => {
+    app.get('/', async (request) => traceOf(request).recording.measureOwn(() => {
       const end = performance.now() + 150
       while (performance.now() < end);
-      return { duration: unfinishedProfile(request, reply, []).duration }
+      return { duration: unfinishedProfile(traceOf(request), []).duration }
     }))
   })
   t.ok((await app.inject('/')).json<{ duration: number }>().duration < 150)

@@ -6,7 +6,7 @@ import Oldest from 'fastify-5.0'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { pluginOf } from '../../support/products.js'
-import { contextOf, requestContext } from '../../../src/lifecycle/state.js'
+import { requestContext, traceOf } from '../../../src/lifecycle/state.js'
 import { SECRET } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
 
@@ -22,7 +22,7 @@ for (const [version, create] of [['current', Fastify], ['oldest', Oldest as unkn
     t.teardown(() => app.close())
     const seen: string[] = []
     const record = (where: string, request: FastifyRequest): void => {
-      t.equal(requestContext.getStore()?.ofRequest, contextOf(request), where)
+      t.equal(requestContext.getStore()?.ofRequest, traceOf(request).context, where)
       seen.push(where)
     }
     const session = product === 'service' ? { session: { secret: SECRET } } : {}

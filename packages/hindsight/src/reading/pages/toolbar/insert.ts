@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { attemptCall } from '../../../call.js'
 import { generateNonce, headerValues, isRedirect, preventCaching, type Nonces } from '../../../http/responses.js'
 import type { Origin } from '../../../http/origin.js'
-import { stateOf } from '../../../lifecycle/state.js'
+import type { RequestTrace } from '../../../lifecycle/state.js'
 import { unfinishedProfile } from '../../../parts/collect.js'
 import { allowsToolbar, extendHeader, forbidsToolbar } from './policy.js'
 import { renderToolbar, toolbarOf } from './toolbar.js'
@@ -39,11 +39,12 @@ const MAX_LENGTH = 1_000_000
  * response. Otherwise it removes the validators instead.
  */
 export function insertToolbar ({ hindsight }: FastifyInstance): (
-  request: FastifyRequest, reply: FastifyReply, payload: unknown, url: string
+  trace: RequestTrace, payload: unknown, url: string
 ) => string | Promise<string | Readable> | undefined {
   const { mayReceiveDetails, originOf, base, parts, editor, warn } = hindsight
 
-  function insert (request: FastifyRequest, reply: FastifyReply, payload: unknown, url: string): string | undefined {
+  function insert (trace: RequestTrace, payload: unknown, url: string): string | undefined {
+    const { request, reply } = trace
     const page = textOf(payload)
     const end = endOf(page)
     if (end === undefined) return
@@ -54,7 +55,7 @@ export function insertToolbar ({ hindsight }: FastifyInstance): (
     if (forbidsToolbar(page) || !allowsToolbar(policies, origin, extendsPolicy)) return
     const nonces = extendsPolicy ? { style: generateNonce(), script: generateNonce() } : undefined
     if (nonces !== undefined) extendPolicies(reply, nonces, origin)
-    const unfinished = unfinishedProfile(request, reply, parts.filter((part) => part.toolbar !== undefined))
+    const unfinished = unfinishedProfile(trace, parts.filter((part) => part.toolbar !== undefined))
     const bar = toolbarOf(unfinished, url, parts, editor)
     const markup = inAscii(String(renderToolbar(bar, `${origin.prefix}${base}/_profiler`, nonces)))
     const whole = page.slice(0, end) + markup + page.slice(end)
@@ -65,26 +66,27 @@ export function insertToolbar ({ hindsight }: FastifyInstance): (
   }
 
   async function insertIntoFile (
-    request: FastifyRequest, reply: FastifyReply, file: ReadStream, url: string
+    trace: RequestTrace, file: ReadStream, url: string
   ): Promise<string | Readable> {
     // Fastify handles the error of a stream that has failed.
     const page = await buffer(file).catch(() => null)
     if (page === null) return file
-    const whole = attemptCall(() => insert(request, reply, page, url), (error) => {
+    const whole = attemptCall(() => insert(trace, page, url), (error) => {
       warn('A page is sent without the toolbar', error)
     })
     if (whole === undefined) return Readable.from([page])
     // With the validators of a file the browser would show the toolbar of an earlier request.
-    removeValidators(reply)
+    removeValidators(trace.reply)
     return whole
   }
 
-  return (request, reply, payload, url) => {
-    if (!mayReceiveDetails(request) || !isNavigation(request) || !isWholePage(request, reply)) return
-    if (!(payload instanceof ReadStream)) return insert(request, reply, payload, url)
+  return (trace, payload, url) => {
+    const { request, reply } = trace
+    if (!mayReceiveDetails(request) || !isNavigation(request) || !isWholePage(trace)) return
+    if (!(payload instanceof ReadStream)) return insert(trace, payload, url)
     const length = Number(reply.getHeader('content-length'))
     const isRead = request.method !== 'HEAD' && reply.statusCode !== 304 && length > 0 && length <= MAX_LENGTH
-    return isRead ? insertIntoFile(request, reply, payload, url) : undefined
+    return isRead ? insertIntoFile(trace, payload, url) : undefined
   }
 }
 
@@ -99,11 +101,11 @@ function isNavigation ({ headers }: FastifyRequest): boolean {
   return destination === undefined || destination === 'document' || destination === 'iframe'
 }
 
-function isWholePage (request: FastifyRequest, reply: FastifyReply): boolean {
+function isWholePage ({ reply, ownPolicy }: RequestTrace): boolean {
   const header = (name: string): string => String(reply.getHeader(name) ?? '')
   const type = header('content-type')
   const charset = /charset\s*=\s*"?([^\s;"]*)/i.exec(type)?.[1] ?? ''
-  return stateOf(request).ownPolicy === undefined &&
+  return ownPolicy === undefined &&
     /^text\/html\s*(?:;|$)/i.test(type) && /^(?:utf-?8)?$/i.test(charset) &&
     !isRedirect(reply) && reply.statusCode !== 206 &&
     /^(?:identity)?$/i.test(header('content-encoding')) && /^(?:inline\b.*)?$/i.test(header('content-disposition'))
