@@ -83,7 +83,7 @@ async function start (t: Test, product: Mode, { options = {}, server = {}, prefi
   const { hindsight: services } = part
   // The first request waits for what is loaded beside the start of an application that is observed.
   if (isObserved(product)) await enumerate(app, `${services.base}/_profiler/`, ours)
-  if ('profiler' in services) {
+  if (services.hasProfiles) {
     for (const token of [TOKEN, OTHER]) services.profiler.save(profile(token, { url: `http://localhost/${SECRET}`, route: 'x' } as never))
   }
   return { app, product, hindsight: services, port, ours }
@@ -178,7 +178,7 @@ async function refused (t: Test, { port, product }: Site, how: Parameters<typeof
 }
 
 async function untouched (t: Test, { hindsight: services }: Site, name: string): Promise<void> {
-  if (!('profiler' in services)) return
+  if (!services.hasProfiles) return
   for (const token of [TOKEN, OTHER]) t.match(await services.profiler.find(token), { token, collectors: {} }, `${name}: ${token} is unchanged`)
   t.equal((await services.profiler.stats()).pinned, 0, `${name}: nothing is pinned`)
 }
