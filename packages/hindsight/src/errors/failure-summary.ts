@@ -78,7 +78,7 @@ function failureSentence (
   }
   if (failed?.after === 'failure') {
     const { first } = failed
-    const why = first === undefined ? '' : ` (${maskedLine(trace, `${nameOf(first)}: ${messageOf(first)}`)})`
+    const why = first === undefined ? '' : ` (${maskedLine(trace.mask, `${nameOf(first)}: ${messageOf(first)}`)})`
     return `The answer to an earlier failure of ${route}${why} failed with ${failure}.`
   }
   const hook = raisedBy !== null && raisedBy.stage !== 'handler' ? `The ${hookText(raisedBy)}` : null

@@ -1,6 +1,7 @@
 import { pathnameOf, percentDecoded } from '../http/requests.js'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import type { RequestTrace } from '../lifecycle/state.js'
+import type { RequestTrace, Services } from '../lifecycle/state.js'
+import type { Mask } from '../mask/mask.js'
 import { extension } from '../require.js'
 import { patternMatches } from '../routing/route-pattern.js'
 import type { DeclaredRoute } from '../routing/route-table.js'
@@ -14,6 +15,8 @@ const RESTART = 'It must be restarted after each change: npm run dev does that, 
 const PROFILES: HintedRoute = {
   methods: ['GET'], pattern: '/_profiler/', path: '/_profiler/', why: 'shows the profile of every request.'
 }
+
+type NearestRoutes = ReturnType<typeof nearestRoutes>
 
 /** The hints for a failure; empty if no hint is certain. */
 export function hintsFor (trace: RequestTrace, status: number): Hint[] {
@@ -37,16 +40,16 @@ function notFound (trace: RequestTrace): Hint[] {
     const welcome = routeToPaste(trace, 'Welcome to Hindsight', purpose)
     return services.hasProfiles ? welcome.map((hint) => ({ ...hint, routes: [PROFILES] })) : welcome
   }
-  const routes = nearRoutes(trace)
+  const near = nearestRoutes(trace)
+  const routes = hintedRoutes(near, trace.mask)
   const missing = routeToPaste(trace, `No route for ${method} ${path}`)
-  return [...routes.length === 0 ? [] : [similarRoutes(routes)], ...missing, ...otherRoutes(trace)]
+  return [...routes.length === 0 ? [] : [similarRoutes(routes)], ...missing, ...otherRoutes(near, services)]
 }
 
 /** The first routes of the application that are not similar to the requested one. */
-function otherRoutes (trace: RequestTrace): Hint[] {
-  const { services } = trace
+function otherRoutes (nearest: NearestRoutes, services: Services): Hint[] {
   const { routes: all } = services.routeTable
-  const near = new Set(nearestRoutes(trace).map(({ route }) => route))
+  const near = new Set(nearest.map(({ route }) => route))
   // Of thousands of routes, only the first are looked at.
   const shown = all.slice(0, MAX_ROUTES + near.size).filter((route) => !near.has(route)).slice(0, MAX_ROUTES)
   const routes = shown.map((route) => {
@@ -78,7 +81,7 @@ export function similarRoutes (routes: HintedRoute[]): Hint {
 
 function methodNotAllowed (trace: RequestTrace): Hint[] {
   const { method } = trace.request
-  const routes = nearRoutes(trace).filter(({ why }) => why.startsWith('the method is '))
+  const routes = hintedRoutes(nearestRoutes(trace), trace.mask).filter(({ why }) => why.startsWith('the method is '))
   const title = `The path has routes, but not for ${method}`
   return [
     ...(routes.length === 0 ? [] : [{ title, text: 'Is the method correct?', routes }]),
@@ -86,9 +89,8 @@ function methodNotAllowed (trace: RequestTrace): Hint[] {
   ]
 }
 
-function nearRoutes (trace: RequestTrace): HintedRoute[] {
-  const { mask } = trace
-  return nearestRoutes(trace).map(({ route, why, path }) => {
+function hintedRoutes (nearest: NearestRoutes, mask: Mask): HintedRoute[] {
+  return nearest.map(({ route, why, path }) => {
     const isLink = path !== null && mask.text(path) === path && route.methods.includes('GET')
     return { ...routeFact(route), why: mask.text(why), ...(isLink && { path }) }
   })

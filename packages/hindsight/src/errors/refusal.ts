@@ -1,5 +1,6 @@
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import type { Refusal, RequestTrace } from '../lifecycle/state.js'
+import type { Mask } from '../mask/mask.js'
 import { cutText, formatInteger, visibleLine } from '../view/text.js'
 import { readProperty } from './thrown-value.js'
 
@@ -10,10 +11,10 @@ const REFUSED: ReadonlySet<number> = new Set([401, 403, 405, 413, 415, 429])
  * decided: the sentence about the failure has its place.
  */
 export function refusalOf (trace: RequestTrace, status: number): Refusal | null {
-  const { request, reply, recording: { failure, raised, raisedBy, routeError } } = trace
+  const { request, reply, mask, recording: { failure, raised, raisedBy, routeError } } = trace
   // A hook of a not-found handler may have refused the request.
   if (routeError instanceof MethodNotAllowedError && failure === null) {
-    return wrongMethod(trace, routeError.headers.allow)
+    return wrongMethod(request.method, maskedLine(mask, String(routeError.headers.allow ?? 'others')))
   }
   // The error of an error handler has not decided the status.
   if (!REFUSED.has(status) || failure?.after === 'failure') return null
@@ -24,12 +25,14 @@ export function refusalOf (trace: RequestTrace, status: number): Refusal | null 
     return byOption('size', what, 'bodyLimit of Fastify, of addContentTypeParser or of the route')
   }
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
-    const type = maskedLine(trace, request.headers['content-type'] ?? '')
+    const type = maskedLine(mask, request.headers['content-type'] ?? '')
     const ofType = type === '' ? 'without a Content-Type' : `of the type "${type}"`
     const sentence = `No parser accepts a body ${ofType} here: addContentTypeParser() of Fastify adds one.`
     return { kind: 'type', sentence, option: 'addContentTypeParser of Fastify' }
   }
-  if (status === 405 && raisedBy?.listener === 'router') return wrongMethod(trace, reply.getHeader('allow'))
+  if (status === 405 && raisedBy?.listener === 'router') {
+    return wrongMethod(request.method, maskedLine(mask, String(reply.getHeader('allow') ?? 'others')))
+  }
   return trace.services.lifecycle?.refusalOf?.(trace, status) ?? null
 }
 
@@ -38,12 +41,11 @@ export function byOption (kind: Refusal['kind'], what: string, option: string): 
   return { kind, sentence: `${what}: the option ${option} decides.`, option }
 }
 
-function wrongMethod (trace: RequestTrace, allowed: unknown): Refusal {
-  const allow = maskedLine(trace, String(allowed ?? 'others'))
-  const what = `No route accepts ${trace.request.method} at this path: its routes accept ${allow}`
+function wrongMethod (method: string, allowed: string): Refusal {
+  const what = `No route accepts ${method} at this path: its routes accept ${allowed}`
   return byOption('method', what, 'method of the route')
 }
 
-export function maskedLine ({ mask }: RequestTrace, text: string): string {
+export function maskedLine (mask: Mask, text: string): string {
   return cutText(visibleLine(mask.text(text)), 200)
 }

@@ -165,7 +165,7 @@ function routeOf ({ matchedRoute }: Recording): ProfiledRoute | null {
 
 /** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */
 export function unfinishedProfile (trace: RequestTrace, shown: readonly Part[]): UnfinishedProfile {
-  const { request, reply, recording, mask } = trace
+  const { request, reply, recording, mask, route } = trace
   const { log, ownSince, timing, token = '' } = recording
   const { exceptions, otherErrors } = errorsOf(trace, recording.otherErrors)
   const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
@@ -174,7 +174,7 @@ export function unfinishedProfile (trace: RequestTrace, shown: readonly Part[]):
     time: new Date(timing.startedTime).toISOString(),
     status: reply.statusCode,
     method: request.method,
-    route: routeIn(trace),
+    route: routeOf(recording) ?? (route === null ? null : { ...route, methods: [] }),
     duration: (ownSince ?? performance.now()) - timing.startedAt - timing.own,
     exceptions,
     logs: log?.records() ?? [],
@@ -184,9 +184,4 @@ export function unfinishedProfile (trace: RequestTrace, shown: readonly Part[]):
       ...ofApplication.length > 0 && mask.value(collectData(ofApplication, request, reply)) as object
     }
   }
-}
-
-/** The route of a request that has no profile yet; null where none matched. */
-function routeIn ({ recording, route }: RequestTrace): ProfiledRoute | null {
-  return routeOf(recording) ?? (route === null ? null : { ...route, methods: [] })
 }
