@@ -11,7 +11,8 @@ export function renderFailure (
   failure: FailureProfile, type: Representation['type'], nonce: Nonces, editor: EditorLink | null = null
 ): string {
   if (type === 'html') return String(renderHtml(failure, nonce, editor))
-  return type === 'json' ? renderJson(failure) : renderText(failure)
+  if (type === 'json') return renderJson(failure)
+  return renderText(failure)
 }
 
 /** The failure as a problem document (RFC 9457), with extension members. */
@@ -33,7 +34,7 @@ function renderJson (failure: FailureProfile): string {
     input: rejectedIn(failure),
     raisedBy,
     controller: route?.controller,
-    profile: profileUrl === undefined ? undefined : { token, url: profileUrl },
+    ...profileUrl !== undefined && { profile: { token, url: profileUrl } },
     // Each context by itself: one that cannot be serialized must not replace the document.
     logs: logs.map((record) => ({ ...record, context: JSON.parse(safeJson(record.context)) as unknown }))
   }, 2).replaceAll('<', '\\u003c')

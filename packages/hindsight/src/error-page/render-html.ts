@@ -50,7 +50,8 @@ export function renderHtml (failure: FailureProfile, nonce: Nonces, editor: Edit
   // Without source the hints are the answer.
   const rejected = rejectedIn(failure)
   const hasSource = source !== null || rejected?.fields !== undefined
-  const shown = new Set(source === null ? [] : [placeOf(source.frame)])
+  const shown = new Set<string>()
+  if (source !== null) shown.add(placeOf(source.frame))
   const head = html`<meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
 <style nonce="${nonce.style}">${STYLE}</style>
@@ -111,7 +112,8 @@ ${cause(failure)}
 
 function kindOf (status: number): string {
   if (status >= 500) return 'server'
-  return status >= 400 ? 'client' : 'other'
+  if (status >= 400) return 'client'
+  return 'other'
 }
 
 /** The headline, and what is below it of a longer message. */
@@ -119,7 +121,8 @@ function messageParts (failure: FailureProfile): [first: string, rest: string] {
   const message = cutText(reportHeadline(failure).trimEnd(), MAX_HEADLINE)
   if (!LONG_MESSAGE.test(message)) return [message, '']
   const [, line, rest] = /^(.{1,110})\n([^]*)$/.exec(message) ?? []
-  return line === undefined || rest === undefined ? [`${message.slice(0, MAX_FIRST)}…`, message] : [line, rest]
+  if (line === undefined || rest === undefined) return [`${message.slice(0, MAX_FIRST)}…`, message]
+  return [line, rest]
 }
 
 /** What happened in one sentence, the errors that were made of the root cause, and its properties. */
@@ -145,7 +148,7 @@ function cause (failure: FailureProfile): HtmlValue {
   const root = mainCause(failure)
   if (root === null) return null
   const { name, code, members } = root
-  const facts = [code === undefined ? undefined : `code ${code}`, members].filter((fact) => fact !== undefined)
+  const facts = [code && `code ${code}`, members].filter((fact) => fact !== undefined)
   return html`<p class="cause">${visibleLine(name)} ${facts.map((fact) =>
     html`<span>${visibleLine(cutText(fact, MAX_HEADLINE))}</span> `)}</p>`
 }

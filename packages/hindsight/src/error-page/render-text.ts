@@ -65,13 +65,15 @@ export function renderText (failure: FailureProfile): string {
 
 /** The paragraphs of a chain of exceptions; the source that is `shown` above is not shown again. */
 export function chainParts (chain: readonly FlattenedException[], shown: MainSource | null): string[] {
-  const places = new Set(shown === null ? [] : [placeOf(shown.frame)])
+  const places = new Set<string>()
+  if (shown !== null) places.add(placeOf(shown.frame))
   return chain.flatMap((exception, i) => exceptionParts(exception, `[${i + 1}/${chain.length}]`, places))
 }
 
 /** The message of a failure: code, so that it is no heading, link or instruction of the document. */
 export function messageParts (message = ''): string[] {
-  return message.trim() === '' ? [] : [codeSpan(cutText(message, MAX_TITLE))]
+  if (message.trim() === '') return []
+  return [codeSpan(cutText(message, MAX_TITLE))]
 }
 
 /** The class of the root cause, and the errors that it was rethrown as. */
@@ -82,18 +84,25 @@ function causeParts (failure: FailureProfile): string[] {
     .map((fact) => ` · ${escapeMarkdown(fact)}`)
   const chain = chainLines(failure).slice(0, MAX_FRAMES).map(({ before, frame, index }) => {
     const { name, message } = failure.exceptions[index] as FlattenedException
-    const place = frame === undefined ? '' : ` ${codeSpan(placeOf(frame))} as`
-    return `- ${before}${place} ${escapeMarkdown(cutText(`${name}: ${message}`, MAX_TITLE))}`
+    const error = escapeMarkdown(cutText(`${name}: ${message}`, MAX_TITLE))
+    if (frame === undefined) return `- ${before} ${error}`
+    return `- ${before} ${codeSpan(placeOf(frame))} as ${error}`
   })
-  return [`**${escapeMarkdown(root.name)}**${facts.join('')}`, ...(chain.length === 0 ? [] : [chain.join('\n')])]
+  return [`**${escapeMarkdown(root.name)}**${facts.join('')}`, ...listParts(chain)]
 }
 
 /** What a schema rejected. */
 export function rejectedParts ({ part, fields = [] }: RejectedInput): string[] {
-  const rows = fields.map(({ field, received, expected }) =>
-    `- ${codeSpan(`${part}.${field}`)}: ${received === undefined ? 'missing' : `received ${codeSpan(received)}`}, ` +
-    `expected ${escapeMarkdown(expected)}`)
-  return rows.length === 0 ? [] : [rows.join('\n')]
+  return listParts(fields.map(({ field, received, expected }) => {
+    const what = received === undefined ? 'missing' : `received ${codeSpan(received)}`
+    return `- ${codeSpan(`${part}.${field}`)}: ${what}, expected ${escapeMarkdown(expected)}`
+  }))
+}
+
+/** A list as one paragraph; none without items. */
+function listParts (items: readonly string[]): string[] {
+  if (items.length === 0) return []
+  return [items.join('\n')]
 }
 
 /** The place and the source that are shown first. */
@@ -105,27 +114,37 @@ export function sourceParts ({ frame, title }: MainSource): string[] {
 export function hintParts (
   { title, text, routes = [], steps = [], code: source, language = 'ts', mark, source: place }: Hint
 ): string[] {
-  const at = (source?: string): string => source === undefined ? '' : ` (${codeSpan(placeOf(frameAt(source)))})`
-  const sentence = escapeMarkdown(text) + at(place)
-  return [
-    `## Hint: ${escapeMarkdown(title)}`,
-    ...(sentence === '' ? [] : [sentence]),
-    ...(source === undefined ? [] : [fencedCode(mark === undefined ? source : withCaret(source, mark), language)]),
-    ...routes.map(({ methods, pattern, why, source: place }) =>
-      `- ${codeSpan(`${methods.join(', ')} ${pattern}`)}${why === '' ? '' : `: ${escapeMarkdown(why)}`}${at(place)}`),
-    ...(steps.length === 0
-      ? []
-      : [steps.map(({ code, text, source, profile }) => `- ${codeSpan(code)}: ${escapeMarkdown(text)}${at(source)}` +
-      (profile === undefined ? '' : `, profile of the called server: ${codeSpan(profile)}`)).join('\n')])
-  ]
+  const parts = [`## Hint: ${escapeMarkdown(title)}`]
+  const sentence = escapeMarkdown(text) + placeText(place)
+  if (sentence !== '') parts.push(sentence)
+  if (source !== undefined) parts.push(fencedCode(withCaret(source, mark), language))
+  for (const { methods, pattern, why, source: place } of routes) {
+    const route = codeSpan(`${methods.join(', ')} ${pattern}`)
+    const reason = why === '' ? '' : `: ${escapeMarkdown(why)}`
+    parts.push(`- ${route}${reason}${placeText(place)}`)
+  }
+  const lines = steps.map(({ code: step, text, source, profile }) => {
+    const line = `- ${codeSpan(step)}: ${escapeMarkdown(text)}${placeText(source)}`
+    if (profile === undefined) return line
+    return `${line}, profile of the called server: ${codeSpan(profile)}`
+  })
+  return [...parts, ...listParts(lines)]
 }
 
-/** The source with a caret below the character at an offset. */
-function withCaret (source: string, mark: number): string {
+/** A place, `file:line`, in parentheses; empty without one. */
+function placeText (source: string | undefined): string {
+  if (source === undefined) return ''
+  return ` (${codeSpan(placeOf(frameAt(source)))})`
+}
+
+/** The source with a caret below the character at an offset, where one is marked. */
+function withCaret (source: string, mark: number | undefined): string {
+  if (mark === undefined) return source
   const start = source.lastIndexOf('\n', mark - 1) + 1
+  const caret = `\n${' '.repeat(mark - start)}^`
   const end = source.indexOf('\n', mark)
-  const [before, after] = end === -1 ? [source, ''] : [source.slice(0, end), source.slice(end)]
-  return `${before}\n${' '.repeat(mark - start)}^${after}`
+  if (end === -1) return source + caret
+  return source.slice(0, end) + caret + source.slice(end)
 }
 
 /**
@@ -136,32 +155,30 @@ export function exceptionParts (
   exception: FlattenedException, position: string, shown: Set<string>, depth = 0
 ): string[] {
   const { name, message, fields = {}, frames, errors = [], note } = exception
-  const members = depth < MAX_DEPTH ? errors : []
-  const own = frames.filter((frame) => frame.own)
-  const listed = own.length > 0 ? own.slice(0, MAX_FRAMES) : frames.slice(0, MAX_VENDOR_FRAMES)
-  const vendor = frames.length - Math.max(own.length, listed.length)
+  const ofApplication = frames.filter((frame) => frame.own)
+  let listed = ofApplication.slice(0, MAX_FRAMES)
+  if (listed.length === 0) listed = frames.slice(0, MAX_VENDOR_FRAMES)
+  const vendor = frames.length - Math.max(ofApplication.length, listed.length)
   const calls = listed.map((frame) => `- ${codeSpan(`${functionOf(frame)} (${placeOf(frame)})`.trimStart())}`)
   const excerpts = listed.filter((frame) => frame.excerpt && !shown.has(placeOf(frame))).slice(0, MAX_EXCERPTS)
   for (const frame of excerpts) shown.add(placeOf(frame))
-  return [
-    `${'#'.repeat(3 + depth)} ${escapeMarkdown(`${position} ${name}`)}`,
-    ...(message === '' ? [] : [fencedCode(cutText(message, MAX_MESSAGE), 'text')]),
-    ...(Object.keys(fields).length === 0
-      ? []
-      : [Object.entries(fields).map(([name, value]) =>
-          `- ${escapeMarkdown(cutText(name, MAX_TITLE))}: ${codeSpan(fieldText(value))}`).join('\n')]),
-    ...(note === undefined ? [] : [escapeMarkdown(note)]),
-    ...(calls.length === 0 ? [] : [calls.join('\n')]),
-    ...(vendor === 0 ? [] : [`${formatCount(vendor, 'vendor frame')}.`]),
-    ...excerpts.flatMap((frame) => [codeSpan(placeOf(frame)), excerptBlock(frame)]),
-    ...members.flatMap((chain, i) => chain.flatMap((member, j) =>
-      exceptionParts(member, `${position} error ${i + 1}, [${j + 1}/${chain.length}]`, shown, depth + 1)))
-  ]
+  const parts = [`${'#'.repeat(3 + depth)} ${escapeMarkdown(`${position} ${name}`)}`]
+  if (message !== '') parts.push(fencedCode(cutText(message, MAX_MESSAGE), 'text'))
+  parts.push(...listParts(Object.entries(fields).map(([name, value]) =>
+    `- ${escapeMarkdown(cutText(name, MAX_TITLE))}: ${codeSpan(fieldText(value))}`)))
+  if (note !== undefined) parts.push(escapeMarkdown(note))
+  parts.push(...listParts(calls))
+  if (vendor !== 0) parts.push(`${formatCount(vendor, 'vendor frame')}.`)
+  for (const frame of excerpts) parts.push(codeSpan(placeOf(frame)), excerptBlock(frame))
+  if (depth >= MAX_DEPTH) return parts
+  const members = errors.flatMap((chain, i) => chain.flatMap((member, j) =>
+    exceptionParts(member, `${position} error ${i + 1}, [${j + 1}/${chain.length}]`, shown, depth + 1)))
+  return [...parts, ...members]
 }
 
 /** The value of a field of an error, or of a parameter, as one line. */
 export function fieldText (value: unknown): string {
-  return visibleLine(cutText(typeof value === 'string' ? value : safeJson(value), MAX_TITLE))
+  return visibleLine(cutText(textOf(value), MAX_TITLE))
 }
 
 function excerptBlock ({ excerpt, file, line }: StackFrame): string {
@@ -174,20 +191,24 @@ function requestText (failure: FailureProfile): string {
   const { method, url } = failure
   const { headers, body } = requestIn(failure)
   const lines = headers.map(([name, value]) => visibleLine(cutText(`${name}: ${value}`, MAX_TITLE)))
-  const content = body === undefined ? [] : ['', bodyText(body)]
-  return [visibleLine(cutText(`${method} ${url}`, MAX_LINE)), ...lines, ...content].join('\n')
+  if (body !== undefined) lines.push('', bodyText(body))
+  return [visibleLine(cutText(`${method} ${url}`, MAX_LINE)), ...lines].join('\n')
 }
 
 /** The body of a request: text, or what was parsed as JSON. */
 export function bodyText (body: unknown): string {
-  return cutText(typeof body === 'string' ? body : safeJson(body, 2), MAX_MESSAGE)
+  return cutText(textOf(body, 2), MAX_MESSAGE)
+}
+
+function textOf (value: unknown, indent = 0): string {
+  return typeof value === 'string' ? value : safeJson(value, indent)
 }
 
 function logText (failure: FailureProfile): string {
   const shown = mostSevere(failure.logs.filter((line) => !isNotification(line)), MAX_LOGS)
   if (shown.length === 0) return 'No log messages.'
-  const left = logCounts(failure).lines - shown.length
   const lines = shown.map(logLine)
+  const left = logCounts(failure).lines - shown.length
   if (left > 0) lines.unshift(`… ${formatCount(left, 'more line')}`)
   return fencedCode(lines.join('\n'), 'text')
 }
@@ -201,13 +222,15 @@ export function logLine ({ time, level, channel, message, context }: LogRecord):
 
 // With dots in ASCII, unlike `cut`: to send a page with any other character takes a tenth more CPU.
 function shorten (_name: string, value: unknown): unknown {
-  return typeof value === 'string' && value.length > MAX_VALUE ? `${value.slice(0, MAX_VALUE)}...` : value
+  if (typeof value === 'string' && value.length > MAX_VALUE) return `${value.slice(0, MAX_VALUE)}...`
+  return value
 }
 
 /** The message of the error that a failure is about, or its name where the message is empty. */
 export function detailOf (failure: FailureProfile): string {
   const { message, name } = failure.exceptions.at(-1) ?? { message: reasonOf(failure), name: 'Error' }
-  return message.trim() === '' ? name : message
+  if (message.trim() === '') return name
+  return message
 }
 
 /** The headline of a failure: the message of its root cause. */
@@ -231,12 +254,13 @@ interface ChainLine { before: string, frame: StackFrame | undefined, index: numb
 /** The errors of a chain besides that of the headline, each with its relation to the one before it. */
 export function chainLines ({ exceptions, status }: FailureProfile): ChainLine[] {
   const isOutermost = status === 404 || status === 405
-  const others = isOutermost ? exceptions.slice(0, -1).reverse() : exceptions.slice(1)
-  return others.map((exception) => {
-    const frame = isOutermost ? undefined : exception.frames.find(({ own }) => own)
-    const before = isOutermost ? 'caused by' : frame === undefined ? 'reported as' : 'rethrown at'
-    return { before, frame, index: exceptions.indexOf(exception) }
+  const lines = exceptions.map((exception, index) => {
+    if (isOutermost) return { before: 'caused by', frame: undefined, index }
+    const frame = exception.frames.find(({ own }) => own)
+    return { before: frame === undefined ? 'reported as' : 'rethrown at', frame, index }
   })
+  if (isOutermost) return lines.slice(0, -1).reverse()
+  return lines.slice(1)
 }
 
 /** The number of log lines, omitted ones included, and the number of errors among the lines that are shown. */

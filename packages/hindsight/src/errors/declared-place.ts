@@ -49,7 +49,8 @@ export function handlerFrame ({ request, declaredRoute, recording }: RequestTrac
 /** The hook of the application that has failed, or whose response was refused; null where there is none. */
 export function hookFrame ({ failure, raisedBy }: RequestTrace['recording']): StackFrame | null {
   const hook = failure?.refused === undefined ? raisedBy : failure.refused.hook
-  return hook == null ? null : sourceFrame(hook.source ?? '', hookTitle(hook))
+  if (hook == null) return null
+  return sourceFrame(hook.source ?? '', hookTitle(hook))
 }
 
 /** What has raised an error: a listener or a hook. */
@@ -61,8 +62,11 @@ export function hookText (
 ): string {
   if (isLifecycleStage(stage)) return `listener ${listener} of ${stage}`
   // A function that is declared in the options of a route has the name of its property.
-  const name = listener !== stage ? ` "${listener}"${plugin === listener ? '' : ` of ${plugin}`}` : ''
-  return `${stage} hook${name}${source === undefined ? '' : ` (${placeOf(frameAt(source))})`}`
+  let text = `${stage} hook`
+  if (listener !== stage) text += ` "${listener}"`
+  if (listener !== stage && plugin !== listener) text += ` of ${plugin}`
+  if (source !== undefined) text += ` (${placeOf(frameAt(source))})`
+  return text
 }
 
 /** A place, `file:line`, as a frame with its source; null where it is not the application's. */
@@ -70,7 +74,8 @@ function sourceFrame (place: string, name: string): StackFrame | null {
   const frame = frameAt(place, name)
   if (!frame.own) return null
   const excerpt = excerptAt(frame.file, frame.line, 2, 8)
-  return excerpt === undefined ? frame : { ...frame, excerpt }
+  if (excerpt === undefined) return frame
+  return { ...frame, excerpt }
 }
 
 /** The frame of the application nearest to the error of a response, otherwise that of its code, or null. */
@@ -97,5 +102,6 @@ export function isSentByFastify (calls: Error): boolean {
 export function senderIn (calls: Error): string | null {
   const frames = stackFrames(splitStack(textOfStack(calls), '').frames)
   // Instrumentation wraps the function.
-  return frames.length === 0 ? null : frames.find((frame) => !/(?:^|\.)send$/.test(frame.function))?.file ?? ''
+  if (frames.length === 0) return null
+  return frames.find((frame) => !/(?:^|\.)send$/.test(frame.function))?.file ?? ''
 }

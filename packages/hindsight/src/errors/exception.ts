@@ -97,15 +97,13 @@ export function rootCause (chain: readonly FlattenedException[]): RootCause | nu
   if (root === undefined) return null
   const { name, code, fields: { denied, ...fields } = {}, errors = [] } = root
   const { rejected, explanation = rejected && rejectionText(rejected) } = chain.at(-1) ?? root
-  const message = String(explanation ?? (typeof denied === 'string' ? denied : root.message))
+  let message = String(explanation ?? root.message)
+  if (explanation === undefined && typeof denied === 'string') message = denied
+  if (message.trim() === '') message = code ?? name
   const frame = firstOwnFrame(chain)
-  const near = frame === undefined ? {} : { frame }
-  const own = {
-    name,
-    message: message.trim() === '' ? code ?? name : message,
-    ...(code !== undefined && { code }),
-    ...(root.fields !== undefined && { fields })
-  }
+  const near = { ...frame !== undefined && { frame } }
+  const facts = { ...code !== undefined && { code }, ...root.fields !== undefined && { fields } }
+  const cause = { name, message, ...facts, ...near }
   const roots = errors.map((member) => rootCause(member)).filter((member) => member !== null)
   const kinds = new Map<string, number>()
   for (const one of roots) {
@@ -113,21 +111,22 @@ export function rootCause (chain: readonly FlattenedException[]): RootCause | nu
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
   }
   const [common] = roots
-  if (common === undefined) return { ...own, ...near }
+  if (common === undefined) return cause
   if (kinds.size > 1) {
     const counts = [...kinds].map(([kind, count]) => count === 1 ? kind : `${formatInteger(count)} × ${kind}`)
-    return { ...own, ...near, members: listed(counts, MAX_KINDS, ', ') }
+    return { ...cause, members: listed(counts, MAX_KINDS, ', ') }
   }
   const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')
-  const members = errors.length > 1 ? { members: `the common cause of ${formatCount(errors.length, 'error')}` } : {}
-  return { ...near, ...common, message: messages, ...members }
+  const members = `the common cause of ${formatCount(errors.length, 'error')}`
+  return { ...near, ...common, message: messages, ...errors.length > 1 && { members } }
 }
 
 /** The root cause of a failure, which names it everywhere; of 404 and 405 the HTTP error. */
 export function mainCause (
   { status, exceptions }: { status: number, exceptions: readonly FlattenedException[] }
 ): RootCause | null {
-  return rootCause(status === 404 || status === 405 ? exceptions.slice(-1) : exceptions)
+  if (status === 404 || status === 405) return rootCause(exceptions.slice(-1))
+  return rootCause(exceptions)
 }
 
 /** What a schema or the JSON parser rejected, in one line; undefined where that is unknown. */
@@ -136,12 +135,15 @@ export function rejectionText ({ part, fields = [], malformed }: RejectedInput):
   const texts = fields.map(({ field, rule, received, expected }) => {
     const place = field === '(all of it)' ? part : `${part}/${field.replaceAll('.', '/')}`
     if (rule === 'required') return `${place}: missing`
-    return `${place}: ${expected}${received === undefined || expected.includes(', got ') ? '' : `, got ${received}`}`
+    if (received === undefined || expected.includes(', got ')) return `${place}: ${expected}`
+    return `${place}: ${expected}, got ${received}`
   })
-  return texts.length === 0 ? undefined : listed(texts, MAX_MESSAGES, '; ')
+  if (texts.length === 0) return undefined
+  return listed(texts, MAX_MESSAGES, '; ')
 }
 
 function listed (texts: readonly string[], max: number, separator: string): string {
   const shown = texts.slice(0, max).join(separator)
-  return texts.length > max ? `${shown}${separator}and ${formatInteger(texts.length - max)} more` : shown
+  if (texts.length > max) return `${shown}${separator}and ${formatInteger(texts.length - max)} more`
+  return shown
 }

@@ -21,7 +21,8 @@ export function placeOfFailedStart (error: unknown, tables: readonly RouteTable[
   // The call may be one of a loader.
   if (frame !== undefined && (importing === undefined || frameAt(importing).file === frame.file)) return placeOf(frame)
   const place = importing ?? routePlace(messageOf(error), tables) ?? ''
-  return place === '' ? '' : placeOf(frameAt(place))
+  if (place === '') return ''
+  return placeOf(frameAt(place))
 }
 
 /** The place of a failed start and its source, as lines; empty where it is unknown. */
@@ -31,16 +32,19 @@ export function sourceOfFailedStart (error: unknown, tables: readonly RouteTable
   const { file, line } = frameAt(place)
   const excerpt = excerptAt(resolve(file), line, 2)
   const first = firstDeclaration(error, tables)
-  const declared = first === undefined ? '' : `The first declaration is at ${first}\n\n`
-  return `${place}\n${excerpt === undefined ? '' : `${visibleText(numberedLines(excerpt, line))}\n\n`}${declared}`
+  let text = `${place}\n`
+  if (excerpt !== undefined) text += `${visibleText(numberedLines(excerpt, line))}\n\n`
+  if (first !== undefined) text += `The first declaration is at ${first}\n\n`
+  return text
 }
 
 /** Where a route was declared that Fastify refuses to declare once more. */
 export function firstDeclaration (error: unknown, tables: readonly RouteTable[]): string | undefined {
   const [, pattern] = /^Method '.*' already declared for route '(.*)'$/.exec(messageOf(error)) ?? []
-  const [first] = pattern === undefined ? [] : tables.flatMap((table) => table.firstWith(pattern) ?? [])
-  const place = first?.declaredAt == null ? null : declaredPlace(first.declaredAt)
-  return place === null ? undefined : placeOf(frameAt(place.source))
+  if (pattern === undefined) return undefined
+  const [first] = tables.flatMap((table) => table.firstWith(pattern) ?? [])
+  const place = first?.declaredAt && declaredPlace(first.declaredAt)
+  return place ? placeOf(frameAt(place.source)) : undefined
 }
 
 /**
@@ -51,7 +55,7 @@ export function firstDeclaration (error: unknown, tables: readonly RouteTable[])
 export function withRegistration (error: unknown, registrations: readonly Error[]): unknown {
   if (!(error instanceof Error) || error.constructor !== Error || declaredPlace(error) !== null) return error
   const { cause, message } = error
-  const shown = withStackLimit(0, () => new Error(message, cause === undefined ? {} : { cause }))
+  const shown = withStackLimit(0, () => new Error(message, { ...cause !== undefined && { cause } }))
   const calls = new Set(registrations.map(ownCalls).filter((lines) => lines !== ''))
   if (calls.size === 1) shown.stack += `\n${[...calls][0]}`
   return shown
@@ -61,14 +65,16 @@ export function withRegistration (error: unknown, registrations: readonly Error[
 function ownCalls (error: Error): string {
   const lines = textOfStack(error).split('\n')
   const first = lines.findIndex((line) => stackFrames(line).some(({ own }) => own))
-  return first === -1 ? '' : lines.slice(first).join('\n')
+  if (first === -1) return ''
+  return lines.slice(first).join('\n')
 }
 
 // Schemas are compiled when all routes have been declared: no call of the stack is the application's.
 function routePlace (message: string, tables: readonly RouteTable[]): string | undefined {
   const { declaredAt } = tables.flatMap(({ routes }) => routes).find(({ methods, pattern }) =>
     methods.some((method) => message.includes(` schema for ${method}: ${pattern}, `))) ?? {}
-  return declaredAt == null ? undefined : declaredPlace(declaredAt)?.source
+  if (declaredAt == null) return undefined
+  return declaredPlace(declaredAt)?.source
 }
 
 /** The file, or its line, that imports a module which does not exist. */
@@ -79,8 +85,8 @@ function importPlace (error: unknown): string | undefined {
   const importer = importing ?? required
   if (typeof importer !== 'string') return undefined
   const file = toPath(importer)
-  const line = missing === undefined ? 0 : lineWith(file, missing)
-  return line > 0 ? `${file}:${line}` : file
+  const line = missing !== undefined && lineWith(file, missing)
+  return line ? `${file}:${line}` : file
 }
 
 /** The first line of a file that names a module in quotes; 0 where none does. */

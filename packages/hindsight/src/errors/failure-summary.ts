@@ -4,7 +4,7 @@ import type { RequestTrace } from '../lifecycle/state.js'
 import { formatTime } from '../view/components.js'
 import { formatCount } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
-import { handlerFrame, hookFrame, hookText, senderIn } from './declared-place.js'
+import { handlerFrame, hookFrame, hookText, senderIn, type Raiser } from './declared-place.js'
 import { maskFrame } from './masked-exceptions.js'
 import { maskedLine } from './refusal.js'
 import { isInternal, packageOf, placeOf } from './stack-frame.js'
@@ -36,78 +36,116 @@ function makeSummary (trace: RequestTrace, exceptions: readonly FlattenedExcepti
   const input = exceptions.at(-1)?.rejected ?? null
   const handler = trace.services.debug ? handlerFrame(trace) : null
   const shown = hookFrame(trace.recording) ?? handler
-  const sentence = failureSentence(trace, exceptions, handler, input)
+  let summary = failureSentence(trace, exceptions, handler, input)
+  // What was rejected is masked: a text such as `cookie: …` would be masked as a whole.
+  if (input?.fields === undefined) summary = mask.text(summary)
+  return { summary, ...shown !== null && { handler: maskFrame(shown, mask) } }
+}
+
+/** What the sentences about a failure name. */
+interface FailureWords {
+  /** `<METHOD> <pattern>`. */
+  route: string
+  /** The same with the place of its handler, where that is known. */
+  placed: string
+  /** That the handler did not run; empty where it ran, or may have run. */
+  notRun: string
+  /** The error. */
+  error: string
+}
+
+function wordsFor (
+  { request, recording }: RequestTrace, exceptions: readonly FlattenedException[], handler: StackFrame | null
+): FailureWords {
+  const { url } = request.routeOptions
+  const { isPartial, timing: { handlerStart } } = recording
+  const route = `${request.method} ${url ?? pathnameOf(request)}`
+  const placed = route + inBrackets(handler && placeOf(handler))
+  const mayHaveRun = handlerStart !== 0 || isPartial || url === undefined
   return {
-    // What was rejected is masked: a text such as `cookie: …` would be masked as a whole.
-    summary: input?.fields === undefined ? mask.text(sentence) : sentence,
-    ...(shown !== null && { handler: maskFrame(shown, mask) })
+    route,
+    placed,
+    notRun: mayHaveRun ? '' : `; the handler of ${placed} did not run`,
+    error: thrownAs(exceptions.at(-1)?.name ?? 'Error')
   }
+}
+
+function inBrackets (text: string | null | undefined): string {
+  if (text == null) return ''
+  return ` (${text})`
 }
 
 function failureSentence (
   trace: RequestTrace, exceptions: readonly FlattenedException[], handler: StackFrame | null,
   input: RejectedInput | null
 ): string {
-  const { request } = trace
   const unrouted = unroutedSentence(trace)
   if (unrouted !== null) return unrouted
-  const place = handler === null ? '' : ` (${placeOf(handler)})`
-  const { url, handlerTimeout } = request.routeOptions
-  const route = `${request.method} ${url ?? pathnameOf(request)}`
-  const { controller, failure: failed, isPartial, raisedBy, timing } = trace.recording
-  const { handlerStart } = timing
-  if (input?.fields !== undefined) {
-    const [field] = input.fields
-    const isMissing = field?.rule === 'required'
-    const why = field === undefined ? '' : ` (${field.field}${isMissing ? ' is missing' : `: ${field.expected}`})`
-    const by = field?.rule === 'prototype' ? 'The JSON parser' : `The schema of ${route}${place}`
-    const then = handlerStart === 0
-      ? 'the handler did not run'
-      : 'with attachValidation the request continued, and failed with that error'
-    return `${by} rejected the ${input.part}${why}; ${then}.`
-  }
-  const mayHaveRun = handlerStart !== 0 || isPartial
-  const notRun = mayHaveRun || url === undefined ? '' : `; the handler of ${route}${place} did not run`
+  const words = wordsFor(trace, exceptions, handler)
+  const { error, notRun, placed, route } = words
+  const { failure, raisedBy, timing } = trace.recording
+  if (input?.fields !== undefined) return rejectedSentence(input, placed, timing.handlerStart !== 0)
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
-  const failure = thrownAs(exceptions.at(-1)?.name ?? 'Error')
-  if (raisedBy?.stage === 'start') return `The application could not start: ${failure}.`
-  if (failed?.refused !== undefined) {
-    const { hook, why } = failed.refused
-    const what = failed.after === 'failure' ? 'answer to an earlier failure' : 'response'
-    return `The ${what} of ${route}${place}${hook === undefined ? '' : `, changed by the ${hookText(hook)},`} ${why}.`
+  if (raisedBy?.stage === 'start') return `The application could not start: ${error}.`
+  if (failure?.refused !== undefined) return refusedSentence(failure.refused, placed, failure.after)
+  if (failure?.after === 'failure') {
+    const { first } = failure
+    const why = first === undefined ? null : maskedLine(trace.mask, `${nameOf(first)}: ${messageOf(first)}`)
+    return `The answer to an earlier failure of ${route}${inBrackets(why)} failed with ${error}.`
   }
-  if (failed?.after === 'failure') {
-    const { first } = failed
-    const why = first === undefined ? '' : ` (${maskedLine(trace.mask, `${nameOf(first)}: ${messageOf(first)}`)})`
-    return `The answer to an earlier failure of ${route}${why} failed with ${failure}.`
-  }
-  const hook = raisedBy !== null && raisedBy.stage !== 'handler' ? `The ${hookText(raisedBy)}` : null
   // Fastify makes an error for a promise of a hook that was rejected without one. Hooks of routes are not recorded.
-  if (exceptions.at(-1)?.code === 'FST_ERR_SEND_UNDEFINED_ERR') {
-    return `${hook ?? `A hook of ${route}`} rejected without an error${notRun}.`
+  const isEmpty = exceptions.at(-1)?.code === 'FST_ERR_SEND_UNDEFINED_ERR'
+  const raised = isEmpty ? 'rejected without an error' : `raised ${error}`
+  if (raisedBy !== null && raisedBy.stage !== 'handler') return `The ${hookText(raisedBy)} ${raised}${notRun}.`
+  if (isEmpty) return `A hook of ${route} ${raised}${notRun}.`
+  if (failure?.after === 'handler') {
+    return `After the handler of ${placed} had returned or sent its response, the request failed with ${error}.`
   }
-  if (hook !== null) return `${hook} raised ${failure}${notRun}.`
-  if (failed?.after === 'handler') {
-    const before = `After the handler of ${route}${place} had returned or sent its response`
-    return `${before}, the request failed with ${failure}.`
-  }
+  if (isSent(failure?.calls) && notRun === '') return `${placed} sent an error: ${error}.`
+  if (isSent(failure?.calls)) return `${route} sent an error: ${error}${notRun}.`
+  return handlerSentence(trace, exceptions, words)
+}
+
+/** What a schema or the JSON parser rejected. */
+function rejectedSentence ({ part, fields = [] }: RejectedInput, placed: string, hasRun: boolean): string {
+  const [field] = fields
+  let by = `The schema of ${placed}`
+  if (field?.rule === 'prototype') by = 'The JSON parser'
+  let why = field && `${field.field}: ${field.expected}`
+  if (field?.rule === 'required') why = `${field.field} is missing`
+  const rejected = `${by} rejected the ${part}${inBrackets(why)}`
+  if (!hasRun) return `${rejected}; the handler did not run.`
+  return `${rejected}; with attachValidation the request continued, and failed with that error.`
+}
+
+/** Why a response could not be sent; `hook` is that of the application which has changed it. */
+function refusedSentence (
+  { hook, why }: { hook?: Raiser | undefined, why: string }, placed: string, after: string | null
+): string {
+  const what = after === 'failure' ? 'answer to an earlier failure' : 'response'
+  const changed = hook && `, changed by the ${hookText(hook)},`
+  return `The ${what} of ${placed}${changed ?? ''} ${why}.`
+}
+
+function handlerSentence (
+  trace: RequestTrace, exceptions: readonly FlattenedException[], { route, placed, notRun, error }: FailureWords
+): string {
+  const { controller, timing: { handlerStart } } = trace.recording
   // Hooks of the route itself run when the start of its handler has been recorded.
   const isByHandler = controller === null
     ? trace.declaredRoute?.hooks.includes('preHandler') !== true
     : isCalledIn(exceptions, controller)
-  if (isSent(failed?.calls)) return `${route}${notRun === '' ? place : ''} sent an error: ${failure}${notRun}.`
   // Fastify calls the same hooks for an error that a handler returns.
-  const what = handlerStart !== 0 && isByHandler ? `The handler of ${route}${place}` : route
-  if (exceptions.at(-1)?.code === 'FST_ERR_HANDLER_TIMEOUT') {
-    return `${what} had not ended after its handlerTimeout, ${formatTime(handlerTimeout)}${notRun}.`
-  }
-  return `${what} failed with ${failure}${what === route ? notRun : ''}.`
+  const what = handlerStart !== 0 && isByHandler ? `The handler of ${placed}` : route
+  if (exceptions.at(-1)?.code !== 'FST_ERR_HANDLER_TIMEOUT') return `${what} failed with ${error}${notRun}.`
+  const limit = formatTime(trace.request.routeOptions.handlerTimeout)
+  return `${what} had not ended after its handlerTimeout, ${limit}${notRun}.`
 }
 
 /** Whether the application has called `reply.send()`, by the calls that led to it. */
 function isSent (calls?: Error): boolean {
-  const file = calls === undefined ? null : senderIn(calls)
-  return file !== null && packageOf(file) !== 'fastify' && !isInternal(file)
+  const file = calls && senderIn(calls)
+  return file != null && packageOf(file) !== 'fastify' && !isInternal(file)
 }
 
 /** Whether a function of the application was called: a framework may raise errors before it calls its controller. */
@@ -137,6 +175,5 @@ function unroutedSentence (trace: RequestTrace): string | null {
 
 /** The name of an error, or a description of another thrown value, for a sentence. */
 function thrownAs (name: string): string {
-  const type = /^Thrown (.+)$/.exec(name)?.[1]
-  return type === undefined ? name : `a value that is no Error (${type})`
+  return name.replace(/^Thrown (.+)$/, 'a value that is no Error ($1)')
 }

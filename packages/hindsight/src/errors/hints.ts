@@ -27,7 +27,8 @@ export function hintsFor (trace: RequestTrace, status: number): Hint[] {
   if (route !== null || (routeError === null && raisedBy?.listener !== 'router')) return []
   // Without a lifecycle the status stays 404.
   if (status === 405 || routeError instanceof MethodNotAllowedError) return methodNotAllowed(trace)
-  return status === 404 ? notFound(trace) : []
+  if (status === 404) return notFound(trace)
+  return []
 }
 
 function notFound (trace: RequestTrace): Hint[] {
@@ -36,14 +37,17 @@ function notFound (trace: RequestTrace): Hint[] {
   const path = pathnameOf(request)
   const { method } = request
   if (path === '/' && !routeTable.routes.some(({ pattern }) => pattern === '/')) {
-    const purpose = `${WELCOME}${lifecycle === null ? '' : RESTART}To answer this request`
+    const about = lifecycle === null ? WELCOME : WELCOME + RESTART
+    const purpose = `${about}To answer this request`
     const welcome = routeToPaste(trace, 'Welcome to Hindsight', purpose)
-    return services.hasProfiles ? welcome.map((hint) => ({ ...hint, routes: [PROFILES] })) : welcome
+    if (services.hasProfiles) return welcome.map((hint) => ({ ...hint, routes: [PROFILES] }))
+    return welcome
   }
   const near = nearestRoutes(trace)
   const routes = hintedRoutes(near, trace.mask)
-  const missing = routeToPaste(trace, `No route for ${method} ${path}`)
-  return [...routes.length === 0 ? [] : [similarRoutes(routes)], ...missing, ...otherRoutes(near, services)]
+  const hints = [...routeToPaste(trace, `No route for ${method} ${path}`), ...otherRoutes(near, services)]
+  if (routes.length > 0) hints.unshift(similarRoutes(routes))
+  return hints
 }
 
 /** The first routes of the application that are not similar to the requested one. */
@@ -59,9 +63,10 @@ function otherRoutes (nearest: NearestRoutes, services: Services): Hint[] {
   const count = all.length - near.size
   const text = count > MAX_ROUTES ? `The first ${MAX_ROUTES} of ${formatInteger(count)}.` : ''
   const pattern = `${services.base}/_profiler/routes`
-  const list = { methods: ['GET'], pattern, path: pattern, why: 'lists all with their hooks.' }
   const title = near.size === 0 ? 'Routes' : 'Other routes'
-  return routes.length === 0 ? [] : [{ title, text, routes: services.hasProfiles ? [...routes, list] : routes }]
+  if (routes.length === 0) return []
+  const list = { methods: ['GET'], pattern, path: pattern, why: 'lists all with their hooks.' }
+  return [{ title, text, routes: [...routes, ...services.hasProfiles ? [list] : []] }]
 }
 
 function routeFact ({ methods, pattern, declaredAt }: DeclaredRoute) {
@@ -83,10 +88,9 @@ function methodNotAllowed (trace: RequestTrace): Hint[] {
   const { method } = trace.request
   const routes = hintedRoutes(nearestRoutes(trace), trace.mask).filter(({ why }) => why.startsWith('the method is '))
   const title = `The path has routes, but not for ${method}`
-  return [
-    ...(routes.length === 0 ? [] : [{ title, text: 'Is the method correct?', routes }]),
-    ...routeToPaste(trace, `No route for ${method} on this path`)
-  ]
+  const hints = routeToPaste(trace, `No route for ${method} on this path`)
+  if (routes.length > 0) hints.unshift({ title, text: 'Is the method correct?', routes })
+  return hints
 }
 
 function hintedRoutes (nearest: NearestRoutes, mask: Mask): HintedRoute[] {
@@ -144,7 +148,8 @@ export function routeCode (method: string, path: string): RouteCode | null {
   const pattern = decoded.split('/').map((segment) => {
     if (!IDENTIFIER.test(segment)) return segment.replaceAll(':', '::')
     parameters++
-    return parameters === 1 ? ':id' : `:id${parameters}`
+    if (parameters === 1) return ':id'
+    return `:id${parameters}`
   }).join('/')
   // A pattern without a wildcard matches the same path.
   if ((pattern !== path || path.includes('*')) && !patternMatches(pattern, method, path)) return null

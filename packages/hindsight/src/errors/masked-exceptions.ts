@@ -7,7 +7,7 @@ import { isTemplate, readMessage } from './message.js'
 import { rejectedInput } from './rejected-input.js'
 import { excerptAt } from './source-file.js'
 import { isInternal, markCallers, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
-import { fieldsOf, isError, messageOf, nameOf, readProperty, statusIn } from './thrown-value.js'
+import { fieldsOf, isError, messageOf, nameOf, readProperty, statusIn, textOfStack } from './thrown-value.js'
 
 /** The error that a response is about as a chain, root cause first, masked: the same on the page and in the profile. */
 export function exceptionsOf (trace: RequestTrace): FlattenedException[] {
@@ -15,7 +15,7 @@ export function exceptionsOf (trace: RequestTrace): FlattenedException[] {
   if (recording.exceptions !== undefined) return recording.exceptions
   const { declined, failure, raisedBy, routeError } = recording
   recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), mask)
-  const rejected = failure === null ? null : rejectedInput(trace)
+  const rejected = rejectedInput(trace)
   const last = recording.exceptions.at(-1)
   if (rejected !== null && last !== undefined) last.rejected = rejected
   const { explanation } = failure?.refused ?? {}
@@ -86,7 +86,8 @@ export function maskExceptions (chain: readonly FlattenedException[], mask: Mask
 export function maskFrame (frame: StackFrame, mask: Mask): StackFrame {
   const { excerpt } = frame
   const masked = { ...frame, function: mask.text(frame.function) }
-  return excerpt === undefined ? masked : { ...masked, excerpt: { ...excerpt, lines: mask.source(excerpt.lines) } }
+  if (excerpt === undefined) return masked
+  return { ...masked, excerpt: { ...excerpt, lines: mask.source(excerpt.lines) } }
 }
 
 const MAX_EXCEPTIONS = 100
@@ -135,7 +136,7 @@ function flattenChain (raised: unknown, walk: Walk, depth: number): FlattenedExc
 }
 
 function addNote (exception: FlattenedException, note: string): void {
-  exception.note = exception.note === undefined ? note : `${exception.note} ${note}`
+  exception.note = [exception.note, note].filter(Boolean).join(' ')
 }
 
 function flattenSafely (error: unknown, walk: Walk, depth: number): FlattenedException {
@@ -161,8 +162,7 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   // Template engines repeat the file.
   if (frames.some(({ file }) => file === fields.path)) delete fields.path
   if (Object.keys(fields).length > 0) exception.fields = fields
-  const stack = isError(error) ? readProperty(error, 'stack') : undefined
-  addStack(exception, typeof stack === 'string' ? stack : '', message, walk)
+  addStack(exception, isError(error) ? textOfStack(error as object) : '', message, walk)
   addMembers(exception, error, walk, depth)
   return exception
 }
@@ -172,7 +172,7 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const { head, frames: lines } = splitStack(text, message)
   const calls = withoutInternals(lines)
   const frames = calls.map(({ line }) => line).join('\n')
-  const title = exception.message === '' ? exception.name : `${exception.name}: ${exception.message}`
+  const title = [exception.name, exception.message].filter(Boolean).join(': ')
   exception.stack = [cutText(head || title, MAX_MESSAGE + 500), cutText(frames, MAX_STACK)].filter(Boolean).join('\n')
   const all = calls.flatMap(({ frame }) => frame ?? [])
   exception.frames = [syntaxFrame(text, message) ?? exception.frames, all.slice(0, MAX_FRAMES)].flat()

@@ -52,7 +52,8 @@ export function rejectedInput ({ request, recording, declaredRoute, mask }: Requ
     if (hasHook === true || declaredRoute?.hooks.includes('preParsing') === true) return null
     const text = Buffer.concat(receivedBody).toString('utf8')
     const malformed = jsonError(text)
-    return malformed === null ? forbiddenField(text, mask) : { part: 'body', malformed }
+    if (malformed === null) return forbiddenField(text, mask)
+    return { part: 'body', malformed }
   } catch {
     // Any value can be thrown, also a proxy that cannot be read.
     return null
@@ -79,12 +80,13 @@ function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
     maskedAt(path, part, mask) === MASKED && !path.join('.').endsWith(part.slice(1, -1)) ? MASKED : part)
   // The length of a secret is not shown.
   const got = received?.includes(MASKED) === true ? null : sizeIn(rule, value)
-  const expected = cutText(shown ?? message, MAX_VALUE)
+  let expected = cutText(shown ?? message, MAX_VALUE)
+  if (got !== null) expected += `, got ${got}`
   return {
     field: text(path.join('.')) || '(all of it)',
     ...(received !== undefined && { received }),
     rule,
-    expected: got === null ? expected : `${expected}, got ${got}`
+    expected
   }
 }
 
@@ -121,7 +123,8 @@ function sizeIn (rule: string, value: unknown): string | null {
   if (/^m..Items$/.test(rule) && Array.isArray(value)) return formatInteger(value.length)
   if (rule !== 'type' || value === undefined) return null
   if (value === null) return 'null'
-  return Array.isArray(value) ? 'array' : typeof value
+  if (Array.isArray(value)) return 'array'
+  return typeof value
 }
 
 function valueAt (path: readonly string[], root: unknown): unknown {
@@ -149,7 +152,8 @@ function forbiddenField (text: string, mask: Mask): RejectedInput | null {
     }
     return value
   })
-  return fields.length === 0 ? null : { part: 'body', fields }
+  if (fields.length === 0) return null
+  return { part: 'body', fields }
 }
 
 /** Why a text is not JSON, in the words of the parser without the text that they quote; null for JSON. */

@@ -61,7 +61,8 @@ export function excerptAt (file: string, line: number, before = 5, after = befor
       // A copy: parts of the text of a file would keep all of it in memory.
       return { start, lines: structuredClone(shown) }
     })
-    return excerpt.lines.length === 0 ? undefined : excerpt
+    if (excerpt.lines.length === 0) return undefined
+    return excerpt
   } catch {
     return undefined
   }
@@ -83,5 +84,6 @@ function linesOf (text: string): string[] {
 }
 
 function cutLine (line: string): string {
-  return line.length > MAX_SOURCE_LINE ? `${line.slice(0, MAX_SOURCE_LINE)}…` : line
+  if (line.length > MAX_SOURCE_LINE) return `${line.slice(0, MAX_SOURCE_LINE)}…`
+  return line
 }

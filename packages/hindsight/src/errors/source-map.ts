@@ -40,11 +40,14 @@ function mapInComment (file: string): SourceMap | null {
 function readMap (file: string): SourceMap | null {
   const [, comment] = COMMENT.exec(readFileSync(file, 'utf8')) ?? []
   if (comment === undefined) return null
-  const base = new URL(comment, pathToFileURL(file))
-  const isData = base.protocol === 'data:'
-  const json = isData ? Buffer.from(comment.replace(/^.*,/, ''), 'base64') : readFileSync(base)
+  let base = new URL(comment, pathToFileURL(file))
+  let json: Buffer
+  if (base.protocol === 'data:') {
+    json = Buffer.from(comment.replace(/^.*,/, ''), 'base64')
+    base = pathToFileURL(file)
+  } else json = readFileSync(base)
   const map = JSON.parse(json.toString()) as SourceMapPayload
-  const folder = new URL((map.sourceRoot || '.').replace(/\/?$/, '/'), isData ? pathToFileURL(file) : base)
+  const folder = new URL((map.sourceRoot || '.').replace(/\/?$/, '/'), base)
   return new SourceMap({ ...map, sourceRoot: '', sources: map.sources.map((source) => new URL(source, folder).href) })
 }
 
@@ -52,5 +55,6 @@ function readMap (file: string): SourceMap | null {
 export function toPath (name: string): string {
   const path = name.startsWith('file:') ? attemptCall(() => fileURLToPath(name)) ?? name : name.slice(0, MAX_NAME)
   // An option of Node.js preserves the links of a workspace.
-  return isAbsolute(path) && IN_PACKAGE.test(path) ? attemptCall(() => realpathSync.native(path)) ?? path : path
+  if (isAbsolute(path) && IN_PACKAGE.test(path)) return attemptCall(() => realpathSync.native(path)) ?? path
+  return path
 }

@@ -19,8 +19,8 @@ const PACKAGE = /^.*[\\/]node_modules[\\/]((?:@[^\\/]+[\\/])?[^\\/]+)/
 
 /** Splits a stack into its message and its frame lines. Lines of a message may look like frames and are none. */
 export function splitStack (stack: string, message: string): { head: string, frames: string } {
-  const at = message === '' ? -1 : stack.indexOf(message)
-  const isFound = at !== -1 && !stack.slice(0, at).includes('\n')
+  const at = stack.indexOf(message)
+  const isFound = message !== '' && at !== -1 && !stack.slice(0, at).includes('\n')
   const end = isFound ? at + message.length : startOfFrames(stack)
   return { head: stack.slice(0, end).trimEnd(), frames: stack.slice(end).replace(/^\n/, '').trimEnd() }
 }
@@ -84,19 +84,24 @@ export function ownSource (frames: string): string | null {
 /** The line of the application that made a stack, as `file:line:column`; null where none of its calls is certain. */
 export function sourceOfCaller (error: Error): string | null {
   const frame = outsideCalls(error).find(({ own, line }) => own && line > 0)
-  return frame === undefined ? null : positionOf(frame)
+  if (frame === undefined) return null
+  return positionOf(frame)
 }
 
 function frameOf (line: string, isMapped: boolean): StackFrame | null {
   if (line.length > MAX_LINE_LENGTH || !FRAME_LINE.test(line)) return null
   const call = line.trim().slice(3)
   // `function (place)` or `place`; both may have other parentheses, as in the name of a folder.
-  const open = call.endsWith(')') ? call.indexOf(' (') : -1
-  const isAsync = open === -1 && call.startsWith('async ')
-  const place = open === -1 ? call.slice(isAsync ? 6 : 0) : call.slice(open + 2, -1)
-  const name = open === -1 ? `${isAsync ? 'async ' : ''}<anonymous>` : call.slice(0, open).replace(OBJECT, '$1')
+  const open = call.indexOf(' (')
+  let place = call.replace(/^async /, '')
+  let name = place === call ? '<anonymous>' : 'async <anonymous>'
+  if (open !== -1 && call.endsWith(')')) {
+    place = call.slice(open + 2, -1)
+    name = call.slice(0, open).replace(OBJECT, '$1')
+  }
   const known = cachedPlace(`${isMapped} ${place}`, () => ownPlace(place, isMapped))
-  return known === UNKNOWN ? null : { ...known, function: name }
+  if (known === UNKNOWN) return null
+  return { ...known, function: name }
 }
 
 /** The place of a call in the source. */
@@ -119,7 +124,8 @@ function ownPlace (place: string, isMapped: boolean): OwnPlace {
 function mappedPlace (url: string, given: Place, isMapped: boolean): Place {
   const original = originalPlace(url, given.line - 1, given.column - 1)
   // A file that is compiled and its source have one name where a loader compiles it.
-  return original !== null && (original.file !== given.file || !isMapped) ? original : given
+  if (original !== null && (original.file !== given.file || !isMapped)) return original
+  return given
 }
 
 /** Whether a file is one of the application: not of a package, and not of Hindsight. */
@@ -147,13 +153,15 @@ export function shortFile (file: string): string {
   const root = process.cwd() + sep
   const inPackage = file.lastIndexOf(`node_modules${sep}`)
   if (inPackage !== -1) return visibleLine(file.slice(inPackage + 13))
-  return visibleLine(file.startsWith(root) ? file.slice(root.length) : file)
+  if (file.startsWith(root)) return visibleLine(file.slice(root.length))
+  return visibleLine(file)
 }
 
 /** `file:line` of a frame, as far as they are known. */
 export function placeOf ({ file, line }: StackFrame): string {
   if (file === '') return '(no file)'
-  return line > 0 ? `${shortFile(file)}:${line}` : shortFile(file)
+  if (line > 0) return `${shortFile(file)}:${line}`
+  return shortFile(file)
 }
 
 /** A place, `file:line`, as a frame without source. */

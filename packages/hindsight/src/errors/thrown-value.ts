@@ -40,16 +40,17 @@ export function nameOf (value: unknown): string {
   if (isError(value)) return (isGiven ? name : constructor) ?? name ?? 'Error'
   if (isErrorLike(value) && name !== undefined) return name
   if (value === null) return 'Thrown null'
-  return typeof value === 'object' && constructor !== undefined && constructor !== 'Object'
-    ? `Thrown ${constructor}`
-    : `Thrown ${typeof value}`
+  if (typeof value === 'object' && constructor !== undefined && constructor !== 'Object') return `Thrown ${constructor}`
+  return `Thrown ${typeof value}`
 }
 
 /** The message of an error, or any other value as text. */
 export function messageOf (value: unknown): string {
   const message = readProperty(value, 'message')
-  if (isError(value)) return message === undefined ? '' : inspectValue(message)
-  return isErrorLike(value) ? message as string : inspectValue(value)
+  if (isError(value) && message === undefined) return ''
+  if (isError(value)) return inspectValue(message)
+  if (isErrorLike(value)) return message as string
+  return inspectValue(value)
 }
 
 /** The status of a thrown value, which is one of an error: from 400 to 599. Undefined where it has none. */
@@ -65,13 +66,15 @@ export function statusOf (raised: unknown, replyStatus: number): number {
 // Fastify reads it from text, too.
 function errorStatus (value: unknown): number | undefined {
   const status = typeof value === 'string' || typeof value === 'number' ? Number(value) : NaN
-  return status >= 400 && status <= 599 ? Math.trunc(status) : undefined
+  if (status >= 400 && status <= 599) return Math.trunc(status)
+  return undefined
 }
 
 /** The stack of an error: `Error.prepareStackTrace` of the application may return any value, and may throw. */
 export function textOfStack (error: object): string {
   const stack = readProperty(error, 'stack')
-  return typeof stack === 'string' ? stack : ''
+  if (typeof stack === 'string') return stack
+  return ''
 }
 
 function isErrorLike (value: unknown): boolean {
@@ -79,7 +82,8 @@ function isErrorLike (value: unknown): boolean {
 }
 
 function shortText (value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value.slice(0, 200) : undefined
+  if (typeof value === 'string' && value !== '') return value.slice(0, 200)
+  return undefined
 }
 
 /** The own enumerable properties of an error that are not shown elsewhere; no getter is called. */
@@ -90,7 +94,8 @@ export function fieldsOf (error: object): Record<string, unknown> {
     const value: unknown = Object.getOwnPropertyDescriptor(error, name)?.value
     if (typeof value === 'string' && value !== '') fields[name] = value.slice(0, MAX_FIELD)
     else if (/^(?:number|boolean|bigint)$/.test(typeof value)) fields[name] = value
-    else if (isData(value)) fields[name] = Array.isArray(value) ? value : withoutInstances(value)
+    else if (Array.isArray(value) && isData(value)) fields[name] = value
+    else if (isData(value)) fields[name] = withoutInstances(value)
   }
   return fields
 }
@@ -109,7 +114,9 @@ function withoutInstances (value: object, depth = 2): unknown {
   const entries = all.flatMap(([key, { value: one, enumerable }]) => {
     const isScalar = typeof one !== 'function' && (Object(one) !== one || one instanceof Date)
     const isKept = enumerable === true && (isScalar || (isData(one) && (depth > 0 || Array.isArray(one))))
-    return isKept ? [[key, isScalar || Array.isArray(one) ? one : withoutInstances(one, depth - 1)]] : []
+    if (!isKept) return []
+    if (isScalar || Array.isArray(one)) return [[key, one]]
+    return [[key, withoutInstances(one as object, depth - 1)]]
   })
   return Object.fromEntries(entries)
 }
