@@ -2,7 +2,7 @@ import type { RequestTrace } from '../lifecycle/state.js'
 import { MASKED, type Mask } from '../mask/mask.js'
 import { formatCount, cutText, formatInteger, isObject, safeJson } from '../view/text.js'
 import type { RejectedField, RejectedInput } from './exception.js'
-import { messageOf, readProperty } from './thrown-value.js'
+import { messageOf } from './thrown-value.js'
 
 const MAX_BODY = 64 * 1024
 const MAX_FIELDS = 20
@@ -33,20 +33,32 @@ export function bufferBody ({ request: { raw, headers }, recording }: RequestTra
   })
 }
 
+/** What validators raise: those of Standard Schema, zod and valibot have issues, Joi details. */
+interface Rejection extends Record<'validation' | 'issues' | 'details' | 'validationContext', unknown> {
+  statusCode?: number
+  code?: string
+}
+
+/** One error of a validator: that of Ajv has a keyword. */
+interface Violation extends Record<'keyword' | 'code' | 'type' | 'path', unknown> {
+  instancePath?: string
+  params?: Record<string, unknown>
+}
+
 /** The input that a schema or the JSON parser rejected, masked; null where neither did. */
 export function rejectedInput ({ request, recording, declaredRoute, mask }: RequestTrace): RejectedInput | null {
   const { events, raised, receivedBody } = recording
   try {
-    // Fastify answers 500 where a validator throws. Those of Standard Schema, zod and valibot have issues, Joi details.
-    const isThrown = readProperty(raised, 'statusCode') === 500
-    const others = isThrown ? undefined : readProperty(raised, 'issues') ?? readProperty(raised, 'details')
-    const validation = readProperty(raised, 'validation') ?? others
-    const part = PARTS.get(String(readProperty(raised, 'validationContext')))
-    if (Array.isArray(validation) && part !== undefined) {
-      const fields = validation.slice(0, MAX_FIELDS).map((error) => fieldOf(error, request[part], mask))
+    const { code, details, issues, statusCode, validation, validationContext } = Object(raised) as Rejection
+    // Fastify answers 500 where a validator throws.
+    const violations = validation ?? (statusCode !== 500 && (issues ?? details))
+    const part = PARTS.get(String(validationContext))
+    if (Array.isArray(violations) && part !== undefined) {
+      const fields = violations.slice(0, MAX_FIELDS).map((one) =>
+        fieldOf(Object(one) as Violation, request[part], mask))
       return { part, fields }
     }
-    if (readProperty(raised, 'code') !== 'FST_ERR_CTP_INVALID_JSON_BODY' || !receivedBody) return null
+    if (code !== 'FST_ERR_CTP_INVALID_JSON_BODY' || !receivedBody) return null
     // The parser may have received another text, which a hook has decoded.
     const hasHook = events?.events().some(({ stage }) => stage === 'preParsing')
     if (hasHook === true || declaredRoute?.hooks.includes('preParsing') === true) return null
@@ -60,21 +72,19 @@ export function rejectedInput ({ request, recording, declaredRoute, mask }: Requ
   }
 }
 
-function fieldOf (error: unknown, root: unknown, mask: Mask): RejectedField {
-  const params = readProperty(error, 'params')
+function fieldOf (error: Violation, root: unknown, mask: Mask): RejectedField {
+  const { code, instancePath = '', keyword = code ?? error.type, params = {}, path: keys } = error
   const text = (value: unknown): string => cutText(mask.text(String(value ?? '')), MAX_VALUE)
-  const inner = readProperty(params, 'missingProperty') ?? readProperty(params, 'additionalProperty')
-  const keys = readProperty(error, 'path')
-  let path = String(readProperty(error, 'instancePath') ?? '').split('/').slice(1)
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
-  if (Array.isArray(keys)) path = keys.map((key: unknown) => String(readProperty(key, 'key') ?? key))
+  const inner = params.missingProperty ?? params.additionalProperty
+  let path = instancePath.split('/').slice(1).map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+  if (Array.isArray(keys)) path = keys.map((key: unknown) => String((Object(key) as { key?: unknown }).key ?? key))
   if (typeof inner === 'string') path.push(inner)
-  const rule = text(readProperty(error, 'keyword') ?? readProperty(error, 'code') ?? readProperty(error, 'type'))
+  const rule = text(keyword)
   const value = valueAt(path, root)
   const received = value === undefined ? undefined : cutText(safeJson(maskedAt(path, value, mask)), MAX_VALUE)
   // The values that a schema allows are secret where the field is.
   const isOfField = rule === 'enum' || rule === 'const'
-  const shown = wordsFor(rule, (name) => maskedAt(isOfField ? path : [], readProperty(params, name), mask))
+  const shown = wordsFor(rule, (name) => maskedAt(isOfField ? path : [], params[name], mask))
   // Messages of zod and Joi have them, too, and the name of the field.
   const message = text(messageOf(error).replace(/^must (?:be )?/, '')).replace(QUOTED, (part) =>
     maskedAt(path, part, mask) === MASKED && !path.join('.').endsWith(part.slice(1, -1)) ? MASKED : part)
@@ -129,7 +139,8 @@ function sizeIn (rule: string, value: unknown): string | null {
 
 function valueAt (path: readonly string[], root: unknown): unknown {
   return path.reduce((value, key) => {
-    return Object.hasOwn(Object(value) as object, key) ? readProperty(value, key) : undefined
+    const fields = Object(value) as Record<string, unknown>
+    return Object.hasOwn(fields, key) ? fields[key] : undefined
   }, root)
 }
 
