@@ -48,8 +48,8 @@ const PART_OF: Readonly<Record<string, string>> = {
 /** The interface of stores, and its engines. */
 const ENGINES = /^store\/(?:criteria|memory|open|postgres|sql|sqlite|storage)\b/
 const FOR_ENGINES = ['call.ts', 'store/profile.ts', 'store/summary.ts', 'postgres.ts', 'require.ts']
-/** What names a part: the entries export what it has for applications, and routes and a command serve one of its abilities. */
-const NAMES_PARTS = /^(?:parts\/|(?:index|recorder)\.ts$|routes\/_profiler\/(?:index|list|profile|replay)\.ts$|cli\/commands\/profiles\.ts$)/
+/** The entries export what a part has for applications, and for the service. */
+const NAMES_PARTS = /^(?:parts\/|(?:index|recorder)\.ts$)/
 
 const BOUNDARIES: Readonly<Record<string, (one: Import) => boolean>> = {
   'storage imports only the profile, its summary and the connections to PostgreSQL': ({ from, to }) =>

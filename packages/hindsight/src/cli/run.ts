@@ -14,13 +14,13 @@ import {
 import { compare, replay, to } from './commands/compare.js'
 import { lifecycle } from './commands/lifecycle.js'
 import { mcp } from './commands/mcp.js'
-import { list, purge, queries, show, tail } from './commands/profiles.js'
+import { list, partCommands, purge, show, tail } from './commands/profiles.js'
 import { skill } from './commands/skill.js'
 import { waiting } from './commands/waiting.js'
 import { Terminal, type Output } from './terminal.js'
 
 export const COMMANDS: Readonly<Record<string, Command>> = {
-  list, tail, waiting, show, queries, compare, replay, to, purge, mcp, skill, lifecycle
+  list, tail, waiting, show, ...partCommands, compare, replay, to, purge, mcp, skill, lifecycle
 }
 
 const HELP = ['help', '--help', '-h']

@@ -1,10 +1,10 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
 import type { RequestTrace, Services } from '../lifecycle/state.js'
 import type { Hint } from '../errors/hints.js'
 import type { RefusedResponse, Slot } from '../recording/recording.js'
 import type { Ending } from '../recording/sending.js'
 import type { EditorLink } from '../view/editor.js'
-import type { Data, HtmlValue } from '../view/text.js'
+import type { Data, HtmlValue, SafeHtml } from '../view/text.js'
 import type { Profile, ProfileSummary, UnfinishedProfile } from '../store/profile.js'
 import type { Section, Values } from './section.js'
 
@@ -206,6 +206,29 @@ export interface BuiltRequest {
   collectors: Readonly<Record<string, unknown>>
 }
 
+/** What routes of the profiler use, for those of a part. Their paths begin with `base`. */
+export interface ProfilerPages {
+  base: string
+  /** The options of a route, whose name is that of the route in the application. */
+  optionsOf: (name: string) => RouteShorthandOptions
+  /** The profile that the path names. Like the following functions, it throws where the answer is an error. */
+  profileOf: (request: FastifyRequest) => Promise<Profile>
+  /** Changes that profile in the store. */
+  amend: (request: FastifyRequest, change: (profile: Profile) => Profile) => Promise<void>
+  /** The fields of a form of these pages; another one is refused. */
+  formOf: (request: FastifyRequest) => Promise<PanelView['query']>
+  /** The value of the hidden field `form_token` of a form. */
+  formTokenOf: (request: FastifyRequest) => Promise<string>
+  formatOf: (request: FastifyRequest, reply: FastifyReply) => 'html' | 'json' | 'markdown'
+  sendPage: (request: FastifyRequest, reply: FastifyReply, title: string, content: SafeHtml) => FastifyReply
+  /** Sends a text as a file that the browser saves. */
+  sendFile: (reply: FastifyReply, name: string, type: string, text: string) => FastifyReply
+  /** Makes the error for a field of a form, with the end of the sentence about it. */
+  badField: (name: string, problem: string) => Error
+  /** Makes the error for data that do not exist. */
+  notAvailable: (message: string) => Error
+}
+
 /**
  * One concern of a profile: what is recorded, and how it is shown. Each ability but the name is optional. `T` is the
  * type of its data, which functions receive as masked JSON data, with the profile. A function that throws affects no
@@ -266,6 +289,14 @@ export interface Part<T = any, K = any> extends Slot<K> {
   times?: (data: T, profile: Profile) => readonly PartTime[]
   /** Criteria of the search: values of a profile by the name of the criterion, which the list shows, too. */
   search?: Readonly<Record<string, Criterion<T>['valueOf'] | Criterion<T>>>
+  /** Adds routes of the profiler, on an instance of their own. */
+  routes?: (app: FastifyInstance, pages: ProfilerPages) => void
+  /** Markup above the list of the newest profiles; `waiting` requests have not ended. */
+  aboveList?: (view: Pick<PanelView, 'base' | 'formToken'>, waiting: number) => HtmlValue
+  /** A box of the form of a replay: with it the replay has these headers, and the panel is shown. */
+  replay?: { label: string, headers: Readonly<Record<string, string>> }
+  /** A command of the name of the part, which writes its Markdown, or the data. */
+  command?: { summary: string, empty: object, nothing: string }
   /** Styles of the pages and of the toolbar. */
   style?: string
   toolbarStyle?: string

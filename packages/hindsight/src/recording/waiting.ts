@@ -12,6 +12,9 @@ export interface WaitingRequest
   sentences: string[]
 }
 
+/** The requests of a process that have not ended, and whether what later ones wait for is traced. */
+export interface WaitingView { waiting: WaitingRequest[], tracing: boolean, formToken: string }
+
 interface OldRequest { token: string, trace: RequestTrace }
 
 /** Milliseconds after which a request that has not ended is shown. */

@@ -1,6 +1,7 @@
 import { followProfiles } from '../../store/follow.js'
 import { markdownOf, partOf } from '../../reading/profile-markdown.js'
-import { queries as queriesPart } from '../../parts/queries/index.js'
+import { parts } from '../../parts/index.js'
+import type { Part } from '../../parts/part.js'
 import { dataOf, problemsOf, resultsOf } from '../../parts/read.js'
 import { isNoise, type ProfileSummary } from '../../store/profile.js'
 import type { ProfilePage } from '../../store/storage.js'
@@ -77,22 +78,28 @@ export const show: Command = {
   }
 }
 
-export const queries: Command = {
-  args: '<token | latest>',
-  summary: 'list the queries of a request by shape, with their lines of code',
-  options: CRITERIA,
-  run: async ({ args: [token], terminal, print, find }) => {
-    const profile = await find(token)
-    const { errors, warnings } = problemsOf(queriesPart, profile)
-    const mark = errors > 0 ? '●' : warnings > 0 ? '▲' : ' '
-    const sections = resultsOf([queriesPart], profile, (part, data) => part.markdown?.(data, profile))
-    const lines = sections.flatMap(({ text = '' }) => text.split('\n'))
-    await print({ token: profile.token, count: 0, findings: [], queries: [], ...dataOf(profile, 'queries') }, () => [
-      ...requestLines(mark, recordOf(profile).summary, terminal),
-      ...lines.flatMap((line) => sentenceLines(line, terminal, line.startsWith('- ') ? 'yellow' : 'reset')),
-      ...lines.length === 0 ? ['No query was recorded.'] : []
-    ])
-    return mark === ' ' ? undefined : FOUND
+/** The commands of parts, by their names. */
+export const partCommands: Readonly<Record<string, Command>> = Object.fromEntries(
+  parts.flatMap((part) => part.command === undefined ? [] : [[part.name, commandOf(part, part.command)]]))
+
+function commandOf (part: Part, { summary, empty, nothing }: NonNullable<Part['command']>): Command {
+  return {
+    args: '<token | latest>',
+    summary,
+    options: CRITERIA,
+    run: async ({ args: [token], terminal, print, find }) => {
+      const profile = await find(token)
+      const { errors, warnings } = problemsOf(part, profile)
+      const mark = errors > 0 ? '●' : warnings > 0 ? '▲' : ' '
+      const sections = resultsOf([part], profile, (_, data) => part.markdown?.(data, profile))
+      const lines = sections.flatMap(({ text = '' }) => text.split('\n'))
+      await print({ token: profile.token, ...empty, ...dataOf(profile, part.name) }, () => [
+        ...requestLines(mark, recordOf(profile).summary, terminal),
+        ...lines.flatMap((line) => sentenceLines(line, terminal, line.startsWith('- ') ? 'yellow' : 'reset')),
+        ...lines.length === 0 ? [nothing] : []
+      ])
+      return mark === ' ' ? undefined : FOUND
+    }
   }
 }
 

@@ -1,4 +1,4 @@
-import type { WaitingView } from '../../routes/_profiler/list.js'
+import type { WaitingView } from '../../recording/waiting.js'
 import { FOUND, type Command } from '../command.js'
 import { requestLines, sentenceLines } from '../terminal.js'
 import { fetchJson, serviceOf, URL_OPTION } from './compare.js'

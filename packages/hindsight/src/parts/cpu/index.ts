@@ -1,15 +1,17 @@
 import { resolve } from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import {
   failureNote, leadText, formatTime, noteText, placeElement, placeLink, titledSection, markupTable
 } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { formatCount, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
-import type { PanelView, Part } from '../part.js'
+import { formatCount, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import type { PanelView, Part, ProfilerPages } from '../part.js'
 import { addressOf, queryField } from '../read.js'
 import {
-  callTreeOf, CODE_KINDS, cpuRefusal, functionName, functionSource, isIdle, percentOf, readCpuRecord
+  callTreeOf, CODE_KINDS, CPU_HEADER, cpuProfileOf, cpuRefusal, functionName, functionSource, isIdle, percentOf,
+  readCpuRecord
 } from './record.js'
 import { cpuRecord } from './recorder.js'
 import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
@@ -62,7 +64,20 @@ for Chrome DevTools or VS Code.</p>`
     const text = cpuRefusal(cpu) ?? (record === null ? undefined : hottest(record))
     return text === undefined ? [] : [{ order: 45, title: 'CPU profile', text }]
   },
+  routes: addDownload,
+  replay: { label: 'Record a CPU profile', headers: { [CPU_HEADER]: '1' } },
   style: readAsset(import.meta.url, './style.css')
+}
+
+function addDownload (app: FastifyInstance, { optionsOf, profileOf, sendFile, notAvailable }: ProfilerPages): void {
+  app.get('/:token/cpu', optionsOf('_profiler_cpu'), async (request, reply) => {
+    const { token, collectors: { cpu } } = await profileOf(request)
+    const record = readCpuRecord(cpu)
+    if (record === null) {
+      throw notAvailable(`Profile "${token}" has no CPU profile: ${cpuRefusal(cpu) ?? 'none was requested.'}`)
+    }
+    return sendFile(reply, `${token}.cpuprofile`, 'application/json; charset=utf-8', visibleJson(cpuProfileOf(record)))
+  })
 }
 
 function functionRow (

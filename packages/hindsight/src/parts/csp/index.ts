@@ -1,11 +1,19 @@
+import createError from '@fastify/error'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Refusal } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import { cutText, visibleLine } from '../../view/text.js'
 import { pairsSection, rowsSection } from '../../view/components.js'
 import { dataOf, isObject, listOf, type Data } from '../read.js'
-import type { Part } from '../part.js'
+import type { Part, ProfilerPages } from '../part.js'
 import type { Profile } from '../../store/profile.js'
 
+const BadReportError =
+  createError('HINDSIGHT_BAD_REPORT', 'The body is not a report of a Content Security Policy.', 400)
+
+const REPORT = 'application/csp-report'
+/** Bytes. */
+const REPORT_LIMIT = 64 * 1024
 const MAX_TEXT = 1_000
 /** Of one page. */
 const MAX_VIOLATIONS = 10
@@ -44,9 +52,25 @@ function violationsOf ({ collectors }: Profile): Data[] {
   return listOf(collectors.blocked).filter(({ kind }) => kind === 'csp')
 }
 
+/** Adds the route to which browsers report: it attaches the report to the profile of the page. */
+function addReports (app: FastifyInstance, { optionsOf, amend }: ProfilerPages): void {
+  const { debug, mask, routeTable } = app.hindsight
+  if (!debug) return
+  if (app.hasContentTypeParser(REPORT)) app.removeContentTypeParser(REPORT)
+  app.addContentTypeParser(REPORT, { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'))
+  const options = { ...optionsOf('_profiler_csp_report'), bodyLimit: REPORT_LIMIT }
+  app.post('/csp-report/:token', options, async (request: FastifyRequest, reply: FastifyReply) => {
+    const violation = readReport(request.body, (url) => mask.withParams(routeTable.paramsOf(url, request)).url(url))
+    if (violation === null) throw new BadReportError()
+    await amend(request, (profile) => withViolation(profile, violation))
+    return reply.code(204).send()
+  })
+}
+
 /** The policies of the response, and the violations that browsers have reported. */
 export const csp: Part<Data> = {
   name: 'csp',
+  routes: addReports,
   panel: {
     label: 'Content Security Policy',
     group: 'hooks',

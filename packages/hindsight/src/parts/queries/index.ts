@@ -19,6 +19,17 @@ const LAST_QUERIES = 5
 
 export const queries: Part<Data> = {
   ...queryLog,
+  routes (app, pages) {
+    // No role permits it in production.
+    if (!app.hindsight.debug) return
+    app.post('/:token/plan', pages.optionsOf('_profiler_plan'), async (request, reply) =>
+      await (await import('./plan.js')).sendPlan(request, reply, pages))
+  },
+  command: {
+    summary: 'list the queries of a request by shape, with their lines of code',
+    empty: { count: 0, findings: [], queries: [] },
+    nothing: 'No query was recorded.'
+  },
   complete: completed,
   panel: {
     label: 'Queries',

@@ -1,10 +1,12 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { cachedByObject } from '../../call.js'
 import { messageOf } from '../../errors/thrown-value.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Run } from '../../queries/run.js'
 import { noteText, postForm, titledSection } from '../../view/components.js'
 import { cutText, html, type HtmlValue } from '../../view/text.js'
-import type { PanelView } from '../part.js'
+import type { PanelView, ProfilerPages } from '../part.js'
+import { addressOf, dataOf, listOf } from '../read.js'
 import type { RecordedQuery } from './recorded-query.js'
 import { highlightedText, runnableText } from './statement-text.js'
 import { significantTokens, tokensOf, type Token } from './tokens.js'
@@ -247,4 +249,27 @@ export function keepRunners (token: string, runs: ReadonlyArray<Run | undefined>
 /** Runs statements on the client of a query; undefined where it is gone, or is of another process. */
 export function runnerOf (token: string, index: number): Run | undefined {
   return runners.get(token)?.[index]?.deref()
+}
+
+/** Shows how a database runs a recorded query. */
+export async function sendPlan (
+  request: FastifyRequest, reply: FastifyReply, { base, formOf, profileOf, formatOf, sendPage, badField }: ProfilerPages
+): Promise<unknown> {
+  const { query: number } = await formOf(request)
+  const profile = await profileOf(request)
+  const { token } = profile
+  const queries = listOf(dataOf(profile, 'queries').queries) as unknown as RecordedQuery[]
+  const index = Number(number) - 1
+  const query = queries[index]
+  if (query === undefined) throw badField('query', `the profile has the queries 1 to ${queries.length}`)
+  const { system, statement } = query
+  const plan = await explainStatement(query, runnerOf(token, index))
+  if (formatOf(request, reply) === 'json') return { token, query: index + 1, system, statement, ...plan }
+  const address = `${base}/${token}${addressOf('queries', `query-${index + 1}`)}`
+  return sendPage(request, reply, `Plan of query ${index + 1}`, html`<main id="content" class="replay">
+<h1>Plan</h1>
+<p class="note">This is how the database would run <a href="${address}">query ${index + 1}</a> of the profile
+<a href="${base}/${token}">${token}</a> now. It did not run it.</p>
+${planMarkup(query, plan)}
+</main>`)
 }

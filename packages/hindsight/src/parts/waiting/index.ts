@@ -1,8 +1,8 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Profile } from '../../store/profile.js'
 import { postForm } from '../../view/components.js'
 import { html, type SafeHtml } from '../../view/text.js'
-import type { PanelView, Part } from '../part.js'
+import type { PanelView, Part, ProfilerPages } from '../part.js'
 import type { Data } from '../read.js'
 import { waited, waitingSentences, type Waiting } from './collector.js'
 import { isTracing, traceWaits } from './trace.js'
@@ -24,7 +24,23 @@ export const waiting: Part<Data> = {
     const text = sentences(data, profile).join('\n')
     return text === '' ? [] : [{ order: 5, title: 'Waiting', text }]
   },
-  comparison: []
+  comparison: [],
+  routes: addRoutes,
+  aboveList: (view, waiting) => (waiting > 0 || isTracing()) && traceForm(view)
+}
+
+/** Adds the list of the requests of this process that have not ended, and the switch of tracing. */
+function addRoutes (app: FastifyInstance, { base, optionsOf, formOf, formTokenOf, formatOf, badField }: ProfilerPages) {
+  const { hindsight } = app
+  const viewOf = async (request: FastifyRequest): Promise<object> =>
+    ({ waiting: hindsight.recorder?.waiting() ?? [], tracing: isTracing(), formToken: await formTokenOf(request) })
+  app.get('/waiting.json', optionsOf('_profiler_waiting'), viewOf)
+  app.post('/waiting', optionsOf('_profiler_trace_waits'), async (request, reply) => {
+    const { trace } = await formOf(request)
+    if (trace !== '1' && trace !== '0') throw badField('trace', 'it is neither 1 nor 0')
+    traceWaits(hindsight, trace === '1')
+    return formatOf(request, reply) === 'json' ? await viewOf(request) : reply.redirect(`${base}/`, 303)
+  })
 }
 
 function sentences (data: Data, { duration }: Profile): string[] {
@@ -32,7 +48,7 @@ function sentences (data: Data, { duration }: Profile): string[] {
 }
 
 /** The form that begins or ends to trace what later requests wait for. */
-export function traceForm ({ base = '', formToken = '' }: Pick<PanelView, 'base' | 'formToken'>): SafeHtml {
+function traceForm ({ base = '', formToken = '' }: Pick<PanelView, 'base' | 'formToken'>): SafeHtml {
   const [value, text, effect] = isTracing()
     ? ['0', 'Stop tracing', 'Timers and promises of new requests are traced.']
     : ['1', 'Trace new requests', 'Records the timers and promises that new requests wait for, in about 0.2 ms each.']

@@ -27,8 +27,8 @@ interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
   failures?: FailureGroups | undefined
   /** The routes of the application, as markup, where there are no profiles. */
   routes?: HtmlValue
-  /** The form that changes what is traced of them, as markup. */
-  traceForm?: HtmlValue
+  /** What parts show above the list, as markup. */
+  above?: HtmlValue
 }
 
 /** The text fields of the form: label and placeholder by name. */
@@ -90,17 +90,17 @@ function currentAddress ({ criteria, failures }: SearchResult, base: string): st
 }
 
 function resultsMarkup (result: SearchResult, options: PageOptions): HtmlValue {
-  const { fields = {}, problem, retry, profiles = [], waiting = [], failures, routes, traceForm } = result
+  const { fields = {}, problem, retry, profiles = [], waiting = [], failures, routes, above } = result
   if (problem !== undefined) {
     const link = retry && html` <a href="${retry}">Try again</a>`
     return html`<p class="failure" role="alert">${problem}${link}</p>`
   }
   if (failures !== undefined) return groupTable(failures, options)
-  if (profiles.length + waiting.length > 0) return [traceForm, profileTable(profiles, waiting, fields, options)]
+  if (profiles.length + waiting.length > 0) return [above, profileTable(profiles, waiting, fields, options)]
   const noMatch = html`<div class="empty">${noteText('No profiles match.')}</div>`
-  if (criteriaOf(fields).length > 0) return [traceForm, noMatch]
+  if (criteriaOf(fields).length > 0) return [above, noMatch]
   const empty = 'No request has been profiled yet. Send one to the application, then load this page again.'
-  return [traceForm, html`<div class="empty">${noteText(empty)}</div>`, routes]
+  return [above, html`<div class="empty">${noteText(empty)}</div>`, routes]
 }
 
 function groupsAddress (base: string): string {

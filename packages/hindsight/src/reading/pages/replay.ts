@@ -1,5 +1,6 @@
 import { html, visibleLine, type SafeHtml } from '../../view/text.js'
 import { MASKED } from '../../mask/mask.js'
+import type { Part } from '../../parts/part.js'
 import type { Profile } from '../../store/profile.js'
 import { textOf, type RequestText } from '../replay/edited.js'
 import { replayProblem } from '../replay/replay.js'
@@ -27,6 +28,9 @@ export function replayView (profile: Profile, formToken: string, base: string) {
 
 export type ReplayView = ReturnType<typeof replayView>
 
+/** Parts may have boxes in the form. */
+type ReplayOptions = PageOptions & { parts: readonly Part[] }
+
 /** Fields that were sent, and have to be confirmed or changed. */
 interface SentFields {
   text: RequestText
@@ -40,7 +44,7 @@ const MIN_LINES = 3
 const MAX_LINES = 16
 
 /** The form that shows a request, in which masked values are entered, and that sends it. */
-export function replayPage (view: ReplayView, options: PageOptions, sent?: SentFields): SafeHtml {
+export function replayPage (view: ReplayView, options: ReplayOptions, sent?: SentFields): SafeHtml {
   const { token, request, problem, notes } = view
   const { base } = options
   const reason = problem === undefined ? sent?.reason : `The request cannot be replayed: ${problem}`
@@ -65,7 +69,7 @@ ${token !== '' && beside}</div>
 </main>`)
 }
 
-function form (view: ReplayView, { base }: PageOptions, sent?: SentFields): SafeHtml {
+function form (view: ReplayView, { base, parts }: ReplayOptions, sent?: SentFields): SafeHtml {
   const { token, formToken, request, safe, masked, missingBody } = view
   const { method, url, headers, body } = sent?.text ?? textOf(request)
   const isSafe = sent === undefined && safe
@@ -76,6 +80,7 @@ spellcheck="false"${required && ' required'}></label>`)
   const action = token === '' ? 'Send' : 'Replay'
   const check = (name: string, text: string, attribute = ''): SafeHtml =>
     html`<label class="${name}"><input type="checkbox" name="${name}" value="1"${attribute}> ${text}</label>`
+  const boxes = parts.map(({ name, replay }) => replay && check(name, replay.label))
   const warning = `${action} this ${method}, which may have side effects (RFC 9110, section 9.2.1)`
   const missing = `The profile does not have the whole body: ${missingBody}. Paste the body that is to be sent.`
   const methods = METHODS.map((one) => html`<option value="${one}"></option>`)
@@ -86,7 +91,7 @@ spellcheck="false"${required && ' required'}></label>`)
 <datalist id="methods">${methods}</datalist><label><span>URL</span> \
 <input type="text" name="url" value="${url}" spellcheck="false" required></label>
 <button type="submit">${action}</button></div>
-${!isSafe && check('confirm', warning, ' required')}${token !== '' && check('cpu', 'Record a CPU profile')}
+${!isSafe && check('confirm', warning, ' required')}${token !== '' && boxes}
 ${masked.length > 0 && noteText('These values are masked in the profile. Empty values are not sent.')}${fields}
 ${missingBody !== undefined && html`<p class="warning">${missing}</p>`}
 ${area('Body', 'body', body, missingBody === undefined ? '' : ' required')}

@@ -1,4 +1,3 @@
-import createError from '@fastify/error'
 import formbody from '@fastify/formbody'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isRetrieval, prefersHtml } from '../../http/requests.js'
@@ -8,20 +7,14 @@ import listRoutes from './list.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
 import {
-  ASSET, baseOf, formatOf, isolateRoutes, NotAvailableError, routeOptions, sendPage, suffixOf, TokenNotFoundError,
-  tokenOf
+  ASSET, baseOf, formatOf, isolateRoutes, NotAvailableError, pagesOf, routeOptions, sendPage, suffixOf
 } from './responses.js'
-
-const BadReportError =
-  createError('HINDSIGHT_BAD_REPORT', 'The body is not a report of a Content Security Policy.', 400)
 
 /** Codes of errors that are shown as a page with one sentence. */
 const NOTICES = /^HINDSIGHT_(?:TOKEN_NOT_FOUND|NOT_AVAILABLE|NO_PROFILE|BAD_CHOICE|INVALID_PROFILE)$/
 const FORM = 'application/x-www-form-urlencoded'
 /** Bytes: the form of a request has its body. */
 const FORM_LIMIT = 1024 * 1024
-const REPORT = 'application/csp-report'
-const REPORT_LIMIT = 64 * 1024
 
 /** The profiler's pages: lists of profiles, single profiles, comparisons and replays. */
 export default async function profilerRoutes (app: FastifyInstance): Promise<void> {
@@ -36,13 +29,12 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   if (app.hindsight.lifecycle === null) app.setErrorHandler<FastifyError>(sendNotice)
   app.get('/assets/:name', routeOptions(app, ASSET), sendAsset)
   // Parsers of the application are replaced.
-  for (const type of [FORM, REPORT]) if (app.hasContentTypeParser(type)) app.removeContentTypeParser(type)
+  if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
   for (const routes of [listRoutes, profileRoutes, replayRoutes]) await app.register(routes)
-  if (!app.hindsight.debug) return
-  app.addContentTypeParser(REPORT, { parseAs: 'string' }, app.getDefaultJsonParser('error', 'error'))
-  const options = { ...routeOptions(app, '_profiler_csp_report'), bodyLimit: REPORT_LIMIT }
-  app.post('/csp-report/:token', options, attachReport)
+  for (const { routes } of app.hindsight.parts) {
+    if (routes !== undefined) await app.register(async (scope) => { routes(scope, pagesOf(scope)) })
+  }
 }
 
 /** Answers an error: that there is no such profile as a page with one sentence, and a problem of the store. */
@@ -52,18 +44,6 @@ async function sendNotice (error: FastifyError, request: FastifyRequest, reply: 
   if (!NOTICES.test(code) || !prefersHtml(request.headers.accept)) throw error
   const title = statusCode === 404 ? 'Not found' : 'Not possible'
   return await sendPage(request, reply.code(statusCode), (options) => noticePage(options, title, message))
-}
-
-/** Attaches the report of a page whose policy was violated to the profile of the page. */
-async function attachReport (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { readReport, withViolation } = await import('../../parts/csp/index.js')
-  const { mask, profiler, routeTable } = request.server.hindsight
-  const violation = readReport(request.body, (url) => mask.withParams(routeTable.paramsOf(url, request)).url(url))
-  if (violation === null) throw new BadReportError()
-  const token = tokenOf(request)
-  const isAmended = await profiler.amend(token, (profile) => withViolation(profile, violation))
-  if (!isAmended) throw new TokenNotFoundError(token)
-  return reply.code(204).send()
 }
 
 /** Logs that the store is unavailable, and shows it with the number of lost profiles. */

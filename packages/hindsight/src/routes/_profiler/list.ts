@@ -1,15 +1,14 @@
 import { Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { attemptCall } from '../../call.js'
 import { failureGroups, type FailureGroups } from '../../store/failure-groups.js'
 import { followProfiles, type FollowOptions } from '../../store/follow.js'
 import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../store/search-query.js'
 import type { ProfilePage } from '../../store/storage.js'
 import { visibleJson, type HtmlValue } from '../../view/text.js'
-import { traceForm } from '../../parts/waiting/index.js'
-import { isTracing, traceWaits } from '../../parts/waiting/trace.js'
 import {
-  BadFieldError, baseOf, formatOf, formOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields
+  BadFieldError, baseOf, formatOf, formTokenOf, routeOptions, sendPage, suffixOf, type Fields
 } from './responses.js'
 
 const NothingStoredError = createError('HINDSIGHT_NO_PROFILE', 'No %s has been stored yet.', 404)
@@ -20,10 +19,7 @@ const MAX_FOLLOWERS = 50
 /** Milliseconds between two events, or comments, of a stream. */
 const HEARTBEAT = 1_000
 
-/** The requests of this process that have not ended, and whether what later ones wait for is traced. */
-export type WaitingView = Awaited<ReturnType<typeof waitingView>>
-
-/** Lists of profiles: the newest, pages of a search, the stream of new ones, and requests that have not ended. */
+/** Lists of profiles: the newest, pages of a search, and the stream of new ones. */
 export default async function listRoutes (app: FastifyInstance): Promise<void> {
   // `/_profiler` is redirected, as in the observed service.
   app.get('/', { prefixTrailingSlash: 'slash', ...routeOptions(app, '_profiler_home') }, showProfiles)
@@ -33,19 +29,6 @@ export default async function listRoutes (app: FastifyInstance): Promise<void> {
     app.get(`/latest${suffix}`, routeOptions(app, '_profiler_latest'), redirectToLatest)
   }
   addStream(app)
-  app.get('/waiting.json', routeOptions(app, '_profiler_waiting'), waitingView)
-  app.post('/waiting', routeOptions(app, '_profiler_trace_waits'), async function switchTracing (request, reply) {
-    const { trace } = await formOf(request)
-    if (trace !== '1' && trace !== '0') throw new BadFieldError('trace', 'it is neither 1 nor 0')
-    traceWaits(app.hindsight, trace === '1')
-    if (formatOf(request, reply) === 'json') return await waitingView(request)
-    return reply.redirect(`${baseOf(request)}/`, 303)
-  })
-}
-
-async function waitingView (request: FastifyRequest) {
-  const waiting = request.server.hindsight.recorder?.waiting() ?? []
-  return { waiting, tracing: isTracing(), formToken: await formTokenOf(request) }
 }
 
 async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
@@ -80,11 +63,11 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     // Criteria are those of profiles.
     const isNewest = Object.keys(criteria).length === 0 && fields.cursor === undefined
     const waiting = isNewest ? recorder?.waiting() ?? [] : []
-    const form = (waiting.length > 0 || (isNewest && isTracing())) &&
-      traceForm({ base: baseOf(request), formToken: await formTokenOf(request) })
+    const view = { base: baseOf(request), formToken: await formTokenOf(request) }
+    const above = isNewest && parts.map((part) => attemptCall(() => part.aboveList?.(view, waiting.length)))
     const routes = await routesMarkup(request, stats.profiles === 0)
     const found = { ...page, failures, fields, criteria, own: criteriaOf(parts), routes }
-    const state = { stats, counters, lastLoss, waiting, traceForm: form }
+    const state = { stats, counters, lastLoss, waiting, above }
     return await sendPage(request, reply, (options) => searchPage({ ...found, ...state }, options))
   } catch (error) {
     const { statusCode, message } = error as FastifyError

@@ -1,13 +1,10 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { RecordedQuery } from '../../parts/queries/recorded-query.js'
-import { addressOf, dataOf, listOf, panelsOf } from '../../parts/read.js'
+import { dataOf, panelsOf } from '../../parts/read.js'
 import type { ProfileSource } from '../../reading/compare/last-success.js'
-import { pageLayout } from '../../reading/pages/layout.js'
 import type { Criteria } from '../../store/criteria.js'
 import type { Profile, ProfileSummary } from '../../store/profile.js'
 import type { Profiler } from '../../store/profiler.js'
-import { html } from '../../view/text.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
   TokenNotFoundError, tokenOf, type Fields
@@ -20,13 +17,12 @@ const MAX_CHILDREN = 20
 /** Profiles that begin before one and are stored after it. */
 const MAX_NEAR = 20
 
-/** One profile: panels, its request in other formats, comparisons, plans of its queries, and the form that pins it. */
+/** One profile: panels, its request in other formats, comparisons, and the form that pins it. */
 export default async function profileRoutes (app: FastifyInstance): Promise<void> {
   app.get('/:token', routeOptions(app, '_profiler'), showProfile)
   for (const suffix of ['', '.json']) {
     app.get(`/:token/differences${suffix}`, routeOptions(app, '_profiler_differences'), sendDifferences)
   }
-  app.get('/:token/cpu', routeOptions(app, '_profiler_cpu'), sendCpuProfile)
   app.get('/:token/as/:format', routeOptions(app, '_profiler_as'), sendAs)
   app.get('/compare', routeOptions(app, '_profiler_compare_chosen'), compareChosen)
   app.get('/:token/compare/:other', routeOptions(app, '_profiler_compare'), compareTwo)
@@ -37,8 +33,6 @@ export default async function profileRoutes (app: FastifyInstance): Promise<void
     if (!await app.hindsight.profiler.pin(token, pinned === '1')) throw new TokenNotFoundError(token)
     return reply.redirect(`${baseOf(request)}/${token}`, 303)
   })
-  // No role permits it in production.
-  if (app.hindsight.debug) app.post('/:token/plan', routeOptions(app, '_profiler_plan'), explainQuery)
 }
 
 async function showProfile (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -142,17 +136,6 @@ async function sendAs (request: FastifyRequest, reply: FastifyReply): Promise<Fa
   return sendFile(reply, file, 'text/plain; charset=utf-8', text)
 }
 
-async function sendCpuProfile (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const { cpuProfileOf, readCpuRecord, cpuRefusal } = await import('../../parts/cpu/record.js')
-  const { visibleJson } = await import('../../view/text.js')
-  const { token, collectors: { cpu } } = await profileOf(request)
-  const record = readCpuRecord(cpu)
-  if (record === null) {
-    throw new NotAvailableError(`Profile "${token}" has no CPU profile: ${cpuRefusal(cpu) ?? 'none was requested.'}`)
-  }
-  return sendFile(reply, `${token}.cpuprofile`, 'application/json; charset=utf-8', visibleJson(cpuProfileOf(record)))
-}
-
 async function compareChosen (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
   const { profile } = request.query as { profile?: unknown }
   const tokens = [profile ?? []].flat().map(String)
@@ -170,28 +153,4 @@ async function compareTwo (request: FastifyRequest, reply: FastifyReply): Promis
   if (formatOf(request, reply) === 'json') return comparison
   const { comparePage } = await import('../../reading/pages/compare.js')
   return await sendPage(request, reply, (options) => comparePage(comparison, options))
-}
-
-/** Shows how a database runs a recorded query. */
-async function explainQuery (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { explainStatement, planMarkup, runnerOf } = await import('../../parts/queries/plan.js')
-  const { query: number } = await formOf(request)
-  const profile = await profileOf(request)
-  const { token } = profile
-  const queries = listOf(dataOf(profile, 'queries').queries) as unknown as RecordedQuery[]
-  const index = Number(number) - 1
-  const query = queries[index]
-  if (query === undefined) throw new BadFieldError('query', `the profile has the queries 1 to ${queries.length}`)
-  const { system, statement } = query
-  const plan = await explainStatement(query, runnerOf(token, index))
-  if (formatOf(request, reply) === 'json') return { token, query: index + 1, system, statement, ...plan }
-  return await sendPage(request, reply, (options) => {
-    const address = `${options.base}/${token}${addressOf('queries', `query-${index + 1}`)}`
-    return pageLayout(options, `Plan of query ${index + 1}`, html`<main id="content" class="replay">
-<h1>Plan</h1>
-<p class="note">This is how the database would run <a href="${address}">query ${index + 1}</a> of the profile
-<a href="${options.base}/${token}">${token}</a> now. It did not run it.</p>
-${planMarkup(query, plan)}
-</main>`)
-  })
 }

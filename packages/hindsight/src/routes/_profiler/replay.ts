@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { replayContext } from '../../lifecycle/state.js'
-import { CPU_HEADER } from '../../parts/cpu/record.js'
+import type { Part } from '../../parts/part.js'
+import { addressOf } from '../../parts/read.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
@@ -10,7 +11,7 @@ import type { MaskedValue, StoredRequest, ValueOf } from '../../reading/replay/s
 import { PROFILE_VERSION, type Profile } from '../../store/profile.js'
 
 const VALUE = 'value.'
-const OTHER_FIELDS = ['form_token', 'confirm', 'cpu', 'method', 'url', 'headers', 'body']
+const OTHER_FIELDS = ['form_token', 'confirm', 'method', 'url', 'headers', 'body']
 
 /**
  * The routes of the application, requests that a developer writes for them, and replays of stored requests; in debug
@@ -29,9 +30,10 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
 /** Sends the form of a request; of a profile without a token, that of a request that a developer writes. */
 async function sendForm (request: FastifyRequest, reply: FastifyReply, profile: Profile): Promise<unknown> {
   const { replayPage, replayView } = await import('../../reading/pages/replay.js')
-  const view = replayView(profile, await formTokenOf(request), request.server.hindsight.base)
+  const { base, parts } = request.server.hindsight
+  const view = replayView(profile, await formTokenOf(request), base)
   if (formatOf(request, reply) === 'json') return view
-  return await sendPage(request, reply, (options) => replayPage(view, options))
+  return await sendPage(request, reply, (options) => replayPage(view, { ...options, parts }))
 }
 
 async function replayRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -41,8 +43,9 @@ async function replayRequest (request: FastifyRequest, reply: FastifyReply): Pro
   if (again === undefined) return reply
   const { token } = profile
   if (formatOf(request, reply) !== 'json') {
-    const target = fields.cpu === '1' ? `${again.token}?panel=cpu` : `${token}/compare/${again.token}`
-    return reply.redirect(`${baseOf(request)}/${target}`, 303)
+    const [chosen] = chosenParts(request, fields)
+    const shown = chosen === undefined ? `${token}/compare/${again.token}` : `${again.token}${addressOf(chosen.name)}`
+    return reply.redirect(`${baseOf(request)}/${shown}`, 303)
   }
   const { compareProfiles } = await import('../../reading/compare/compare.js')
   const { token: newToken, status } = again
@@ -61,7 +64,8 @@ async function sendEdited (
   const { replayRequest } = await import('../../reading/replay/replay.js')
   const { editedRequest, restoredText, textOf, unixLines } = await import('../../reading/replay/edited.js')
   const { replayPage, replayView } = await import('../../reading/pages/replay.js')
-  const view = replayView(profile, await formTokenOf(request), request.server.hindsight.base)
+  const { app, base, originOf, parts } = request.server.hindsight
+  const view = replayView(profile, await formTokenOf(request), base)
   const shown = textOf(view.request)
   const changed = Object.entries(shown).flatMap(([name, known]) => {
     const given = fields[name] === undefined ? known : restoredText(unixLines(textField(fields, name)), known)
@@ -70,23 +74,28 @@ async function sendEdited (
   const text: RequestText = { ...shown, ...Object.fromEntries(changed) }
   try {
     // An application may permit more to the address of another client.
-    const { ip } = request.server.hindsight.originOf(request)
+    const { ip } = originOf(request)
     const read = (valueOf?: ValueOf): StoredRequest =>
       changed.length === 0 ? storedRequest(profile, valueOf) : editedRequest(text, { ...profile, ip }, valueOf)
-    const values = valuesOf(fields, read().masked, view.masked)
+    const values = valuesOf(fields, parts, read().masked, view.masked)
     const stored = read(({ name }) => values.get(name))
     if (!isSafe(stored.method) && fields.confirm !== '1') {
       throw new BadFieldError('confirm', `${stored.method} is not safe (RFC 9110, section 9.2.1): send confirm=1, too`)
     }
-    if (fields.cpu === '1') stored.headers[CPU_HEADER] = '1'
-    return await replayContext.run({ replayOf: profile.token }, replayRequest, request.server.hindsight.app, stored)
+    Object.assign(stored.headers, ...chosenParts(request, fields).map(({ replay }) => replay?.headers))
+    return await replayContext.run({ replayOf: profile.token }, replayRequest, app, stored)
   } catch (error) {
     const { statusCode = 500, message } = error as FastifyError
     if (statusCode >= 500 || view.problem !== undefined || formatOf(request, reply) === 'json') throw error
     const sent = { text, values: fields, reason: message }
-    await sendPage(request, reply.code(statusCode), (options) => replayPage(view, options, sent))
+    await sendPage(request, reply.code(statusCode), (options) => replayPage(view, { ...options, parts }, sent))
     return undefined
   }
+}
+
+/** The parts whose boxes of the form are checked. */
+function chosenParts (request: FastifyRequest, fields: Fields): Part[] {
+  return request.server.hindsight.parts.filter(({ name, replay }) => replay !== undefined && fields[name] === '1')
 }
 
 function textField (fields: Fields, name: string): string {
@@ -97,12 +106,13 @@ function textField (fields: Fields, name: string): string {
 
 /** The values of masked places; those of a place that was removed by a change have no effect. */
 function valuesOf (
-  fields: Fields, masked: readonly MaskedValue[], original: readonly MaskedValue[]
+  fields: Fields, parts: readonly Part[], masked: readonly MaskedValue[], original: readonly MaskedValue[]
 ): Map<string, string> {
   const names = new Set([...original, ...masked].map(({ name }) => name))
   const values = new Map<string, string>()
   for (const field of Object.keys(fields)) {
-    if (OTHER_FIELDS.includes(field)) continue
+    const isBox = parts.some(({ name, replay }) => replay !== undefined && name === field)
+    if (isBox || OTHER_FIELDS.includes(field)) continue
     const name = field.startsWith(VALUE) ? field.slice(VALUE.length) : field
     if (name === field || !names.has(name)) {
       const known = [...names].join(', ') || 'no values'

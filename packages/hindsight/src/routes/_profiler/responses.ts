@@ -3,8 +3,9 @@ import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyReques
 import { isRetrieval, pathnameOf, errorRepresentation } from '../../http/requests.js'
 import { noncesOf, preventCaching, type Nonces } from '../../http/responses.js'
 import { traceOf } from '../../lifecycle/state.js'
+import type { ProfilerPages } from '../../parts/part.js'
+import { ISOLATION, pageLayout, pagePolicy, type PageOptions } from '../../reading/pages/layout.js'
 import { routeConfigOf, type RecordedConfig } from '../../routing/route-table.js'
-import { ISOLATION, pagePolicy, type PageOptions } from '../../reading/pages/layout.js'
 import type { Profile } from '../../store/profile.js'
 import type { SafeHtml } from '../../view/text.js'
 
@@ -26,6 +27,27 @@ export type Fields = Readonly<Record<string, unknown>>
 export function routeOptions ({ profilerRoute }: FastifyInstance, name: string) {
   const config: RecordedConfig = { name, ...profilerRoute.config }
   return { ...profilerRoute, config: config as FastifyContextConfig }
+}
+
+/** What the routes of parts receive. */
+export function pagesOf (app: FastifyInstance): ProfilerPages {
+  return {
+    base: app.prefix,
+    optionsOf: (name) => routeOptions(app, name),
+    profileOf,
+    async amend (request, change) {
+      const token = tokenOf(request)
+      if (!await app.hindsight.profiler.amend(token, change)) throw new TokenNotFoundError(token)
+    },
+    formOf,
+    formTokenOf,
+    formatOf,
+    sendPage: (request, reply, title, content) =>
+      sendPage(request, reply, (options) => pageLayout(options, title, content)),
+    sendFile,
+    badField: (name, problem) => new BadFieldError(name, problem),
+    notAvailable: (message) => new NotAvailableError(message)
+  }
 }
 
 /** Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. */

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { executeCommand } from '../../../src/cli/run.js'
 import { requestLines, sentenceLines } from '../../../src/cli/terminal.js'
-import type { WaitingView } from '../../../src/routes/_profiler/list.js'
+import type { WaitingView } from '../../../src/recording/waiting.js'
 import { listen } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
 

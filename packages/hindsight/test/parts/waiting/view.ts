@@ -1,6 +1,6 @@
 import type { Waiting } from '../../../src/parts/waiting/collector.js'
 import type { WaitingRequest } from '../../../src/recording/waiting.js'
-import type { WaitingView as StoredView } from '../../../src/routes/_profiler/list.js'
+import type { WaitingView as StoredView } from '../../../src/recording/waiting.js'
 
 export type WaitingRow = WaitingRequest & Waiting
 
