@@ -162,7 +162,8 @@ export class Recorder {
     if (earlier !== null) {
       recording.raisedBy = null
       // What cannot be sent may be refused again for the response about that.
-      const isSame = earlier.refused !== undefined && readProperty(error, 'code') === readProperty(earlier.error, 'code')
+      const code = readProperty(error, 'code')
+      const isSame = earlier.refused !== undefined && code === readProperty(earlier.error, 'code')
       if (isSame) recording.failure.after = earlier.after
       else {
         recording.failure.after = 'failure'

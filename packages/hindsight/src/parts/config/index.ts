@@ -69,7 +69,7 @@ function openConfiguration ({ app, mask, debug, lifecycle }: Services, options: 
   }
 }
 
-// What the process has loaded stays the same. To readProperty the manifests takes a millisecond, for each test of a suite.
+// What the process has loaded stays the same. To read the manifests takes a millisecond, for each test of a suite.
 const loadedDependencies = cachedFunction((folder: string) => dependenciesOf(folder).join(' '))
 
 /** The git revision that is checked out in a folder, from the files of git; undefined where there is none. */
