@@ -11,7 +11,7 @@ import { Profiler } from './store/profiler.js'
 import { checkCriteria } from './store/search-query.js'
 import { DEFAULT_DATA_DIR, openStorage, PRODUCTION_DATA_DIR } from './store/open.js'
 import type { HindsightOptions, ProfilerSettings } from './options.js'
-import { editorLink } from './view/editor.js'
+import { editorLink, type EditorLink } from './view/editor.js'
 
 /** The options of an application, checked and completed. */
 export interface ResolvedOptions {
@@ -25,6 +25,7 @@ export interface PreparedServices extends DebugAccess {
   parts: readonly Part[]
   mask: Mask
   originOf: (request: FastifyRequest) => Origin
+  editor: EditorLink | null
   resolved: ResolvedOptions
 }
 
@@ -62,8 +63,7 @@ export class ApplicationServices extends ApplicationSetup implements Services {
     this.isDebugClient = prepared.isDebugClient
     this.mayReceiveDetails = prepared.mayReceiveDetails
     this.mayReceiveReason = prepared.mayReceiveReason
-    // The environment of the service sets it to `undefined` where its variable is missing.
-    this.editor = editorLink({ ...options, editor: options.editor ?? (this.debug ? 'vscode' : '') })
+    this.editor = prepared.editor
     this.settings = settings ?? {}
     if (this.debug && profiler !== null) this.onMalformed = (refused) => profiler.save(malformedProfile(refused, mask))
     this.recorder = this.recording === 'none' ? null : new Recorder(this, profiler, settings, options)
@@ -88,7 +88,9 @@ export function prepareServices (
   checkCriteria(collectors)
   const originOf = originResolver({ ...options, trustedHosts: lifecycle?.trustedHosts ?? [] })
   const access = debugAccess(app, debug, originOf, { isReplay, mayInject }, options)
-  return { resolved, parts, mask: createMask(options.mask ?? []), originOf, ...access }
+  // The environment of the service sets it to `undefined` where its variable is missing.
+  const editor = editorLink({ ...options, editor: options.editor ?? (debug ? 'vscode' : '') })
+  return { resolved, parts, mask: createMask(options.mask ?? []), originOf, editor, ...access }
 }
 
 /**
