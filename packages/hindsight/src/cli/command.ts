@@ -30,15 +30,19 @@ export interface Command {
   args: string
   summary: string
   options?: CommandOptions
-  /** Returns the exit code if it is not 0. */
-  run: (context: CommandContext) => Promise<number | void>
+  /** Returns whether something needs attention: a request that fails or has not ended, a difference. */
+  run: (context: CommandContext) => Promise<boolean | void>
 }
 
-/** The exit code of an answer that something needs attention: a request that fails or has not ended, a difference. */
-export const FOUND = 2
+export const CRITERIA = criteriaOptions()
 
-export const CRITERIA: CommandOptions = Object.fromEntries(Object.entries(FIELDS).flatMap(([name, { help }]) =>
-  help === undefined ? [] : [[name, { type: name === 'issues' ? 'boolean' : 'string', help }]]))
+function criteriaOptions (): CommandOptions {
+  const options: Record<string, CommandOptions[string]> = {}
+  for (const [name, { help }] of Object.entries(FIELDS)) {
+    if (help !== undefined) options[name] = { type: name === 'issues' ? 'boolean' : 'string', help }
+  }
+  return options
+}
 
 export const SEARCH: CommandOptions = {
   ...CRITERIA,
@@ -58,17 +62,19 @@ export function searchOf (flags: Flags): SearchQuery {
 /** The end of a message about an unknown name. */
 export function hintFor (name: string, known: readonly string[]): string {
   const similar = similarName(name, known)
-  return similar === undefined ? '' : ` Did you mean "${similar}"?`
+  if (similar === undefined) return ''
+  return ` Did you mean "${similar}"?`
 }
 
 export const NOTHING_FOUND = 'No stored profile matches.'
 
 /** The profile of a token, or for `latest` the newest that matches the criteria. Throws when there is none. */
 export async function findProfile (store: ProfileStorage, wanted: string, criteria: Criteria = {}): Promise<Profile> {
-  if (wanted !== 'latest' && !TOKEN_PATTERN.test(wanted)) {
+  let token: string | undefined = wanted
+  if (wanted === 'latest') token = (await newestOf(store, criteria))?.token
+  else if (!TOKEN_PATTERN.test(wanted)) {
     throw new Error(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`)
   }
-  const token = wanted === 'latest' ? (await newestOf(store, criteria))?.token : wanted
   if (token === undefined) throw new Error(NOTHING_FOUND)
   const profile = await store.get(token)
   if (profile === undefined) throw new Error(`Token "${token}" was not found.`)

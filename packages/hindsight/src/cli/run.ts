@@ -25,6 +25,8 @@ export const COMMANDS: Readonly<Record<string, Command>> = {
 
 const HELP = ['help', '--help', '-h']
 const VERSION = ['version', '--version', '-v']
+/** The exit code of a command after which something needs attention. */
+const FOUND = 2
 const COMMON: CommandOptions = {
   json: { type: 'boolean', help: 'JSON, for programs' },
   storage: { type: 'string', help: 'sqlite, or postgres://… (STORAGE_URL)' },
@@ -43,7 +45,7 @@ export async function runCommandLine (args: readonly string[]): Promise<void> {
   process.exit(exitCode)
 }
 
-/** Runs a command and returns its exit code: 0, 1 for a failure, or what the command returns. */
+/** Runs a command and returns its exit code: 0, 1 for a failure, or 2 where something needs attention. */
 export async function executeCommand (
   [name = 'help', ...rest]: readonly string[], out: Output, err: Output
 ): Promise<number> {
@@ -51,8 +53,10 @@ export async function executeCommand (
   // A promise: a server of the Model Context Protocol may run several tools at once.
   let opening: Promise<ProfileStorage> | undefined
   try {
-    const text = HELP.includes(name) ? help() : VERSION.includes(name) ? [packageVersion()] : undefined
-    if (text !== undefined) {
+    let text: string[] = []
+    if (HELP.includes(name)) text = help()
+    if (VERSION.includes(name)) text = [packageVersion()]
+    if (text.length > 0) {
       await terminal.lines(text)
       return 0
     }
@@ -62,7 +66,7 @@ export async function executeCommand (
       await findProfile(await open(), wanted, searchOf(flags).criteria)
     const print: CommandContext['print'] = async (data, lines) =>
       await (flags.json === true ? terminal.json(data, 2) : terminal.lines(lines()))
-    if (flags.help !== true) return await command.run({ args, flags, terminal, print, open, find }) ?? 0
+    if (flags.help !== true) return await command.run({ args, flags, terminal, print, open, find }) ? FOUND : 0
     await terminal.lines(commandHelp(name, command))
     return 0
   } catch (error) {

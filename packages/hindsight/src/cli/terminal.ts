@@ -27,8 +27,9 @@ export class Terminal {
     // `hasColors` reads NO_COLOR, FORCE_COLOR and TERM.
     const hasColors = isTerminal && out.hasColors?.() === true
     this.#out = out
+    this.columns = Infinity
     // A terminal of unknown width reports 0.
-    this.columns = isTerminal ? out.columns || 80 : Infinity
+    if (isTerminal) this.columns = out.columns || 80
     // By default, styleText checks the standard output of the process.
     this.style = (style, text) =>
       hasColors ? styleText(style, visibleLine(text), { validateStream: false }) : visibleLine(text)
@@ -52,27 +53,35 @@ type ShownRequest = Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | '
 export function requestLines (mark: string, request: ShownRequest, { columns, style }: Formatter): string[] {
   const { token, status, time, duration, method, url } = request
   const exception = listedException(request)
-  const color = status >= 500 ? 'red' : status >= 400 ? 'yellow' : status >= 300 ? 'cyan' : status > 0 ? 'green' : 'dim'
   const facts = `${time.slice(5, 19).replace('T', ' ')}Z ${formatTime(duration).padStart(9)}`
   const path = url.replace(/^https?:\/\/[^/?#]*(?=\/)/, '')
   const target = style('reset', shortenMiddle(`${method} ${path}`, columns - 43))
-  const code = status === 0 ? '···' : String(status)
-  return [
-    `${mark} ${style('bold', token)}  ${style(color, code)}  ${style('dim', facts)}  ${target}`,
-    ...exception === null ? [] : [`  ${style('red', shortenMiddle(exception, columns - 2))}`]
-  ]
+  const code = style(statusColor(status), String(status || '···'))
+  const lines = [`${mark} ${style('bold', token)}  ${code}  ${style('dim', facts)}  ${target}`]
+  if (exception !== null) lines.push(`  ${style('red', shortenMiddle(exception, columns - 2))}`)
+  return lines
+}
+
+function statusColor (status: number): Style {
+  if (status >= 500) return 'red'
+  if (status >= 400) return 'yellow'
+  if (status >= 300) return 'cyan'
+  if (status > 0) return 'green'
+  return 'dim'
 }
 
 /** A sentence on as many indented lines as it needs. A word that is longer than a line is shortened. */
 export function sentenceLines (text: string, { columns, style }: Formatter, color: Style = 'yellow'): string[] {
   const [line, width] = [visibleLine(text), Math.max(1, columns - 2)]
-  const parts = line.length <= width ? null : line.match(new RegExp(`.{1,${width}}(?: |$)|\\S+ ?`, 'g'))
-  return (parts ?? [line]).map((part) => `  ${style(color, shortenMiddle(part.trimEnd(), width))}`)
+  let parts = [line]
+  if (line.length > width) parts = line.match(new RegExp(`.{1,${width}}(?: |$)|\\S+ ?`, 'g')) ?? parts
+  return parts.map((part) => `  ${style(color, shortenMiddle(part.trimEnd(), width))}`)
 }
 
 /** Shortens a line in the middle: the end of a URL is as useful as its beginning. */
 export function shortenMiddle (text: string, columns: number): string {
   const line = visibleLine(text)
+  if (line.length <= columns) return line
   const half = Math.max(1, Math.floor((columns - 1) / 2))
-  return line.length <= columns ? line : `${line.slice(0, half)}…${line.slice(-half)}`
+  return `${line.slice(0, half)}…${line.slice(-half)}`
 }

@@ -61,7 +61,8 @@ export function rowsSection (
   data: ReadonlyArray<Readonly<Record<string, unknown>>>,
   empty = 'None.'
 ): SafeHtml {
-  return titledSection(title, data.length === 0 ? noteText(empty) : rowsTable(title, columns, data))
+  if (data.length === 0) return titledSection(title, noteText(empty))
+  return titledSection(title, rowsTable(title, columns, data))
 }
 
 /** A table with a row for each object; `columns` are titles by field. */
@@ -219,12 +220,14 @@ export function formatTime (value: unknown): string {
   if (value >= MINUTES) return `${formatInteger(Math.floor(seconds / 60))} min ${seconds % 60} s`
   if (value >= SECONDS) return `${formatNumber(value / 1000, 1)} s`
   if (value < 10) return `${formatNumber(value, 2)} ms`
-  return `${formatNumber(value, value < 100 ? 1 : 0)} ms`
+  if (value < 100) return `${formatNumber(value, 1)} ms`
+  return `${formatNumber(value, 0)} ms`
 }
 
 /** The duration of something that may not have ended. */
 export function pendingTime (duration: unknown): HtmlValue {
-  return duration === null ? html`<span class="none">pending</span>` : formatTime(duration)
+  if (duration === null) return html`<span class="none">pending</span>`
+  return formatTime(duration)
 }
 
 /** Formats a size (bytes). */
@@ -243,5 +246,6 @@ function cell (value: unknown): HtmlValue {
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) {
     return value.map((item) => html`<div>${item}</div>`)
   }
-  return typeof value === 'object' ? jsonBlock(value) : String(value)
+  if (typeof value === 'object') return jsonBlock(value)
+  return String(value)
 }

@@ -11,7 +11,8 @@ const MAX_CODE = 1_000
 
 /** Replaces invisible characters, and those that reorder text, by visible ones; line feeds and tabs stay. */
 export function visibleText (text: string): string {
-  return ONLY_ASCII.test(text) ? text : text.replace(LONE_SURROGATE, '\ufffd').replace(HIDDEN, symbol)
+  if (ONLY_ASCII.test(text)) return text
+  return text.replace(LONE_SURROGATE, '\ufffd').replace(HIDDEN, symbol)
 }
 
 /** The same for text that has to stay on one line: a header, a path, a heading. */
@@ -132,7 +133,13 @@ export function html (strings: TemplateStringsArray, ...values: HtmlValue[]): Sa
 function markupOf (value: HtmlValue): string {
   if (value === null || value === undefined || value === false) return ''
   if (typeof value === 'object' && MARKUP in value) return value[MARKUP]
-  return Array.isArray(value) ? value.map(markupOf).join('') : escapeHtml(String(value))
+  if (Array.isArray(value)) return value.map(markupOf).join('')
+  return escapeHtml(String(value))
+}
+
+/** The items that are not null, undefined or false: `[title, count > 0 && rest]` has one or two. */
+export function presentItems<T> (items: ReadonlyArray<T | null | undefined | false>): T[] {
+  return items.filter((item): item is T => item != null && item !== false)
 }
 
 /** A page. */
@@ -176,6 +183,11 @@ export function visibleJson (value: unknown, indent = 0): string {
     if (character === '\n') return character
     return character.split('').map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')
   })
+}
+
+/** Text as it is, other data as JSON. */
+export function textOrJson (data: unknown, indent = 0): string {
+  return typeof data === 'string' ? data : JSON.stringify(data, null, indent)
 }
 
 /** JSON of any value. Values without a form in JSON become text; a value that cannot be serialized is inspected. */

@@ -3,8 +3,8 @@ import type { Difference } from '../../parts/section.js'
 import { lastSuccess } from '../../reading/compare/last-success.js'
 import { FORMATS, writeAs } from '../../reading/formats/formats.js'
 import type { ReplayView } from '../../reading/pages/replay.js'
-import { formatCount } from '../../view/text.js'
-import { CRITERIA, FOUND, type Command, type CommandContext, type CommandOptions } from '../command.js'
+import { formatCount, textOrJson } from '../../view/text.js'
+import { CRITERIA, type Command, type CommandContext, type CommandOptions } from '../command.js'
 import { requestLines, shortenMiddle, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
@@ -32,7 +32,7 @@ export const compare: Command = {
     const other = await find(token)
     const comparison = second === undefined ? compareProfiles(other, profile) : compareProfiles(profile, other)
     await print(comparison, () => comparisonLines(comparison, terminal))
-    return differencesOf(comparison).length > 0 ? FOUND : undefined
+    return differencesOf(comparison).length > 0
   }
 }
 
@@ -47,28 +47,22 @@ export function comparisonLines (comparison: Comparison, format: Formatter, limi
   const { a, b } = comparison
   const shown = differencesOf(comparison)
   const count = shown.reduce((sum, { differences }) => sum + differences.length, 0)
-  return [
-    ...requestLines('A', a, format),
-    ...requestLines('B', b, format),
-    '',
-    style('bold', count === 0 ? 'No differences.' : `${formatCount(count, 'difference')}.`),
-    ...shown.flatMap(({ label, differences }) => [
-      '',
-      style('bold', label.toUpperCase()),
-      ...differences.slice(0, limit).flatMap((difference) => differenceLines(difference, format)),
-      ...differences.length > limit ? [`  … ${differences.length - limit} more`] : []
-    ])
-  ]
+  const verdict = count === 0 ? 'No differences.' : `${formatCount(count, 'difference')}.`
+  const lines = [...requestLines('A', a, format), ...requestLines('B', b, format), '', style('bold', verdict)]
+  for (const { label, differences } of shown) {
+    lines.push('', style('bold', label.toUpperCase()))
+    for (const difference of differences.slice(0, limit)) lines.push(...differenceLines(difference, format))
+    if (differences.length > limit) lines.push(`  … ${differences.length - limit} more`)
+  }
+  return lines
 }
 
 function differenceLines ({ what, kind, a, b }: Difference, { columns, style }: Formatter): string[] {
-  const textOf = (value: unknown): string =>
-    shortenMiddle(typeof value === 'string' ? value : JSON.stringify(value), Math.min(MAX_VALUE, columns - 6))
-  return [
-    style('cyan', `  ${shortenMiddle(what, columns - 2)}`),
-    ...kind === 'only-b' ? [] : [style('red', `    - ${textOf(a)}`)],
-    ...kind === 'only-a' ? [] : [style('green', `    + ${textOf(b)}`)]
-  ]
+  const textOf = (value: unknown): string => shortenMiddle(textOrJson(value), Math.min(MAX_VALUE, columns - 6))
+  const lines = [style('cyan', `  ${shortenMiddle(what, columns - 2)}`)]
+  if (kind !== 'only-b') lines.push(style('red', `    - ${textOf(a)}`))
+  if (kind !== 'only-a') lines.push(style('green', `    + ${textOf(b)}`))
+  return lines
 }
 
 export const to: Command = {
@@ -100,7 +94,7 @@ export const replay: Command = {
       ...comparisonLines(answer.comparison, terminal),
       ...answer.unset.map((name) => terminal.style('yellow', `Not sent, because it is masked: --set ${name}=…`))
     ])
-    return answer.failed ? FOUND : undefined
+    return answer.failed
   }
 }
 

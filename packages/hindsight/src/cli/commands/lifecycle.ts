@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { resolve, relative, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { safeJson, visibleLine } from '../../view/text.js'
+import { presentItems, safeJson, visibleLine } from '../../view/text.js'
 import { settlesWithin } from '../../call.js'
 import { hintFor, type Command } from '../command.js'
 import { firstDeclaration, placeOfFailedStart } from '../../errors/failed-start.js'
@@ -83,8 +83,9 @@ export async function loadApplication (file: string, timeout = LOAD_TIMEOUT): Pr
   } catch (error) {
     const tables = made.map(({ table }) => table)
     const first = firstDeclaration(error, tables)
-    const places = [placeOfFailedStart(error, tables), first === undefined ? '' : `first declared at ${first}`]
-    const shown = places.filter((place) => place !== '').join(', ')
+    const places = [placeOfFailedStart(error, tables)]
+    if (first !== undefined) places.push(`first declared at ${first}`)
+    const shown = places.filter(Boolean).join(', ')
     throw new Error(`${file} cannot be loaded: ${messageOf(error)}${shown && ` (${shown})`}`)
   } finally {
     unsubscribe(CHANNEL, record)
@@ -137,8 +138,15 @@ class HookOrder {
    * numbers and files of packages are left out, so that only another order changes it. Throws for an unknown route.
    */
   lines (name?: string): string[] {
-    return this.data(name).flatMap(({ route, hooks }) => ['', route, ...hooks.flatMap(({ stage, hook }, i) =>
-      [...stage === hooks[i - 1]?.stage ? [] : [`  ${stage}`], `    ${hook}`])]).slice(1)
+    const lines: string[] = []
+    for (const { route, hooks } of this.data(name)) {
+      lines.push('', route)
+      for (const [i, { stage, hook }] of hooks.entries()) {
+        if (stage !== hooks[i - 1]?.stage) lines.push(`  ${stage}`)
+        lines.push(`    ${hook}`)
+      }
+    }
+    return lines.slice(1)
   }
 
   /** The same as data, with lines of code and schemas. */
@@ -160,7 +168,8 @@ class HookOrder {
         place,
         hooks: ORDER.flatMap((stage) => all.filter((one) => one.stage === stage)).flatMap((one) => {
           const hook = textOf(one.hook, one.shown)
-          return hook === null ? [] : [{ stage: one.stage, hook, place: one.source }]
+          if (hook === null) return []
+          return [{ stage: one.stage, hook, place: one.source }]
         }),
         schema: JSON.parse(safeJson(options.schema ?? null)) as RouteData['schema']
       }
@@ -172,11 +181,12 @@ class HookOrder {
 function textOf (hook: Hook, place: readonly string[]): string | null {
   if (isInternalHook(hook)) {
     const mark = listenerOf(hook)
-    return mark === null ? null : `${mark.stage} ${mark.listener}`
+    return mark && `${mark.stage} ${mark.listener}`
   }
   // A function without a name has that of its plugin or file.
   const [name = 'function', ...where] = [hook.name, ...place].filter((text) => text !== '')
-  return visibleLine(where.length === 0 ? name : `${name} (${where.join(', ')})`)
+  if (where.length === 0) return visibleLine(name)
+  return visibleLine(`${name} (${where.join(', ')})`)
 }
 
 /**
@@ -185,11 +195,9 @@ function textOf (hook: Hook, place: readonly string[]): string | null {
  */
 function placeOf (addedAt: Error, pluginName = ''): { shown: string[], source: string | null } {
   const { plugin, source } = hookOrigin(addedAt, pluginName)
-  const place = source === undefined || packageOf(source) !== null
-    ? undefined
-    : relative(process.cwd(), source).split(sep).join('/')
-  const shown = [plugin, place?.replace(/:\d+$/, '')].filter((part) => part !== undefined)
-  return { shown, source: place ?? null }
+  let place: string | null = null
+  if (source !== undefined && packageOf(source) === null) place = relative(process.cwd(), source).split(sep).join('/')
+  return { shown: presentItems([plugin, place?.replace(/:\d+$/, '')]), source: place }
 }
 
 function nameOf ({ methods, pattern }: DeclaredRoute, { supportedMethods }: FastifyInstance): string {

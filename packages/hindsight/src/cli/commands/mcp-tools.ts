@@ -7,7 +7,7 @@ import { TOKEN_PATTERN, type ProfileSummary } from '../../store/profile.js'
 import { factsOf, readSearch, type SearchQuery } from '../../store/search-query.js'
 import type { ProfilePage, ProfileStorage } from '../../store/storage.js'
 import { recordOf } from '../../store/summary.js'
-import { cutText, fencedCode, visibleLine } from '../../view/text.js'
+import { cutText, fencedCode, presentItems, textOrJson, visibleLine } from '../../view/text.js'
 import { findProfile, SEARCH, type Flags } from '../command.js'
 import type { Formatter } from '../terminal.js'
 import { comparisonLines, differencesOf, replayOnService, serviceOf } from './compare.js'
@@ -109,7 +109,8 @@ export const TOOLS: readonly ProfileTool[] = [
       const { place } = await store.stats()
       const origins = [...new Set(page.profiles.map(({ url }) => /^\w+:\/\/[^/?#]*/.exec(url)?.[0] ?? url))]
       const data = { store: place, origins, profiles: page.profiles.map(shownSummary), next: page.next }
-      const head = [`Store: ${place}`, ...origins.length > 1 ? [`Several services: ${origins.join(', ')}`] : []]
+      const head = [`Store: ${place}`]
+      if (origins.length > 1) head.push(`Several services: ${origins.join(', ')}`)
       if (wait !== undefined) head.push(`Waited for the next request, at most ${String(wait)} s.`)
       return { text: textOf([...head, ...listLines(page, PLAIN, 'the same arguments and "cursor":')]), data }
     }
@@ -156,9 +157,9 @@ export const TOOLS: readonly ProfileTool[] = [
       const answer = await replayOnService(service, String(given), values as Record<string, string>, confirmation)
       const { token, status, comparison, failed, unset } = answer
       const { text, data } = compared(comparison)
-      const sentence = `The replay ${failed ? 'failed' : 'succeeded'}: ${status}, profile ${token}.` +
-        (unset.length === 0 ? '' : ` Not sent, as they are masked: ${unset.join(', ')}; "values" has them.`)
-      return { text: `${sentence}\n\n${text}`, data: { token, status, failed, unset, ...data } }
+      let outcome = `The replay ${failed ? 'failed' : 'succeeded'}: ${status}, profile ${token}.`
+      if (unset.length > 0) outcome += ` Not sent, as they are masked: ${unset.join(', ')}; "values" has them.`
+      return { text: `${outcome}\n\n${text}`, data: { token, status, failed, unset, ...data } }
     }
   },
   {
@@ -176,9 +177,9 @@ export const TOOLS: readonly ProfileTool[] = [
       if (app === undefined) throw new Error('list_routes needs a file: start fastify-hindsight mcp --app app.js')
       const routes = await routesOf(String(app), route)
       const lines = routes.flatMap(({ route, place, hooks, schema }) => [
-        `${route}${place === null ? '' : `  ${place}`}`,
-        ...hooks.map(({ stage, hook, place }) => `  ${stage}  ${hook}${place === null ? '' : `  ${place}`}`),
-        ...schema === null ? [] : [`  schema  ${JSON.stringify(schema)}`]
+        presentItems([route, place]).join('  '),
+        ...hooks.map(({ stage, hook, place }) => presentItems([`  ${stage}`, hook, place]).join('  ')),
+        ...presentItems([schema !== null && `  schema  ${JSON.stringify(schema)}`])
       ])
       return { text: textOf(lines.map((line) => visibleLine(line))), data: { routes } }
     }
@@ -187,8 +188,8 @@ export const TOOLS: readonly ProfileTool[] = [
 
 /** The fields that have a value, as the query of a search writes them. */
 function textsOf (fields: Arguments): Record<string, string> {
-  return Object.fromEntries(Object.entries(fields).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)]]))
+  const given = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(given.map(([name, value]) => [name, String(value)]))
 }
 
 function shownSummary (summary: ProfileSummary): Record<string, unknown> {
@@ -227,21 +228,21 @@ function compared (comparison: Comparison): ToolResult {
     ({ section: label, what: shortValue(what), left: shortValue(a), right: shortValue(b) })))
   const lines = comparisonLines(comparison, PLAIN, MAX_OF_SECTION)
   const more = `… ${lines.length - MAX_LINES + 1} more lines: fastify-hindsight compare ${left} ${right}`
-  const shown = lines.length > MAX_LINES ? [...lines.slice(0, MAX_LINES - 1), more] : lines
-  return { text: textOf(shown), data: { left, right, count: all.length, differences: all.slice(0, MAX_LINES) } }
+  if (lines.length > MAX_LINES) lines.splice(MAX_LINES - 1, Infinity, more)
+  return { text: textOf(lines), data: { left, right, count: all.length, differences: all.slice(0, MAX_LINES) } }
 }
 
 /** A scalar as it is, other values as short text. */
 function shortValue (value: unknown): unknown {
   if (typeof value !== 'string' && typeof value !== 'object') return value
   if (value === null) return null
-  return visibleLine(cutText(typeof value === 'string' ? value : JSON.stringify(value), MAX_VALUE))
+  return visibleLine(cutText(textOrJson(value), MAX_VALUE))
 }
 
 /** The routes of an application, which is loaded in a process of its own: this one speaks the protocol. */
 async function routesOf (app: string, route: unknown): Promise<RouteData[]> {
-  const options = route === undefined ? [] : ['--route', String(route)]
-  const args = [...process.execArgv, process.argv[1] ?? '', 'lifecycle', app, '--json', ...options]
+  const args = [...process.execArgv, process.argv[1] ?? '', 'lifecycle', app, '--json']
+  if (route !== undefined) args.push('--route', String(route))
   const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: LOAD_TIMEOUT, maxBuffer: MAX_OUTPUT })
     .catch(({ stderr, message }: { stderr?: string, message: string }) => {
       throw new Error((stderr || message).trim().replace(/^fastify-hindsight: /, ''))

@@ -7,7 +7,7 @@ import { isNoise, type ProfileSummary } from '../../store/profile.js'
 import type { ProfilePage } from '../../store/storage.js'
 import { factsOf } from '../../store/search-query.js'
 import { recordOf } from '../../store/summary.js'
-import { CRITERIA, FOUND, NOTHING_FOUND, SEARCH, searchOf, type Command } from '../command.js'
+import { CRITERIA, NOTHING_FOUND, SEARCH, searchOf, type Command } from '../command.js'
 import { formatCount } from '../../view/text.js'
 import { requestLines, sentenceLines, type Formatter } from '../terminal.js'
 
@@ -19,7 +19,7 @@ export const list: Command = {
     const store = await open()
     const { profiles, next } = await store.search(searchOf(flags))
     await print({ profiles, next }, () => listLines({ profiles, next }, terminal))
-    return flags.issues === true && profiles.length > 0 ? FOUND : undefined
+    return flags.issues === true && profiles.length > 0
   }
 }
 
@@ -47,20 +47,25 @@ export function listLines (
   { profiles, next }: Pick<ProfilePage, 'profiles' | 'next'>, format: Formatter, option = '--cursor'
 ): string[] {
   if (profiles.length === 0) return [NOTHING_FOUND]
-  return [
-    ...profiles.flatMap((summary) => listedLines(summary, format)),
-    ...next === null ? [] : [format.style('dim', `More profiles: ${option} ${next}`)]
-  ]
+  const lines = profiles.flatMap((summary) => listedLines(summary, format))
+  if (next !== null) lines.push(format.style('dim', `More profiles: ${option} ${next}`))
+  return lines
 }
 
 function listedLines (summary: ProfileSummary, format: Formatter): string[] {
   const { error, warnings, pinned, values } = summary
   const star = pinned ? '★' : ' '
   if (isNoise(summary)) return requestLines(star, { ...summary, exception: null }, format)
+  const mark = problemMark(error, warnings > 0 || Boolean(values?.issues)) ?? star
   return [
-    ...requestLines(error ? '●' : warnings > 0 || values?.issues ? '▲' : star, summary, format),
+    ...requestLines(mark, summary, format),
     ...factsOf(summary).flatMap((fact) => sentenceLines(fact, format))
   ]
+}
+
+function problemMark (hasErrors: boolean, hasWarnings: boolean): string | undefined {
+  if (hasErrors) return '●'
+  return hasWarnings ? '▲' : undefined
 }
 
 export const show: Command = {
@@ -72,7 +77,8 @@ export const show: Command = {
   },
   run: async ({ args: [token], flags: { json, part }, print, open, find }) => {
     const profile = await find(token)
-    const data = part === undefined || json !== true ? profile : partOf(profile, String(part))
+    let data: unknown = profile
+    if (json === true && part !== undefined) data = partOf(profile, String(part))
     const text = await markdownOf(await open(), profile, part)
     await print(data, () => [text.trimEnd()])
   }
@@ -90,15 +96,15 @@ function commandOf (part: Part, { summary, empty, nothing }: NonNullable<Part['c
     run: async ({ args: [token], terminal, print, find }) => {
       const profile = await find(token)
       const { errors, warnings } = problemsOf(part, profile)
-      const mark = errors > 0 ? '●' : warnings > 0 ? '▲' : ' '
+      const mark = problemMark(errors > 0, warnings > 0)
       const sections = resultsOf([part], profile, (_, data) => part.markdown?.(data, profile))
       const lines = sections.flatMap(({ text = '' }) => text.split('\n'))
+        .flatMap((line) => sentenceLines(line, terminal, line.startsWith('- ') ? 'yellow' : 'reset'))
+      if (lines.length === 0) lines.push(nothing)
       await print({ token: profile.token, ...empty, ...dataOf(profile, part.name) }, () => [
-        ...requestLines(mark, recordOf(profile).summary, terminal),
-        ...lines.flatMap((line) => sentenceLines(line, terminal, line.startsWith('- ') ? 'yellow' : 'reset')),
-        ...lines.length === 0 ? [nothing] : []
+        ...requestLines(mark ?? ' ', recordOf(profile).summary, terminal), ...lines
       ])
-      return mark === ' ' ? undefined : FOUND
+      return mark !== undefined
     }
   }
 }

@@ -85,5 +85,6 @@ function withSection (text: string): string {
   const [start, end] = [text.indexOf(START), text.indexOf(END)]
   const section = START + TEXT + END
   if (start !== -1 && end > start) return text.slice(0, start) + section + text.slice(end + END.length)
-  return text === '' ? section : `${text.trimEnd()}\n\n${section}`
+  if (text === '') return section
+  return `${text.trimEnd()}\n\n${section}`
 }

@@ -1,5 +1,5 @@
 import type { WaitingView } from '../../recording/waiting.js'
-import { FOUND, type Command } from '../command.js'
+import type { Command } from '../command.js'
 import { requestLines, sentenceLines } from '../terminal.js'
 import { fetchJson, serviceOf, URL_OPTION } from './compare.js'
 
@@ -18,15 +18,15 @@ export const waiting: Command = {
       view = await fetchJson<WaitingView>(url, 'waiting', form)
     }
     const { formToken: _, ...shown } = view
-    await print(shown, () => shown.waiting.length === 0
-      ? [`No request of ${url} has lasted for more than a second.`]
-      : [
-          ...shown.waiting.flatMap((request) => [
-            ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
-            ...request.sentences.flatMap((sentence) => sentenceLines(sentence, terminal))
-          ]),
-          ...shown.tracing ? [] : sentenceLines('For the line at which it waits: --trace, and send it again.', terminal)
-        ])
-    return shown.waiting.length > 0 ? FOUND : undefined
+    await print(shown, () => {
+      if (shown.waiting.length === 0) return [`No request of ${url} has lasted for more than a second.`]
+      const lines = shown.waiting.flatMap((request) => [
+        ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
+        ...request.sentences.flatMap((sentence) => sentenceLines(sentence, terminal))
+      ])
+      if (shown.tracing) return lines
+      return [...lines, ...sentenceLines('For the line at which it waits: --trace, and send it again.', terminal)]
+    })
+    return shown.waiting.length > 0
   }
 }
