@@ -95,7 +95,7 @@ async function registerPages (app: FastifyInstance, { profilerRole }: ServiceOpt
   const { debug } = app.hindsight
   if (!app.hindsight.hasProfiles || (!debug && profilerRole === undefined)) return
   const access = debug ? { debugOnly: true } : { isGranted: profilerRole as string }
-  const config = { profile: 'failures' as const, ownOriginOnly: true, ...access }
+  const config = { profile: 'failures' as const, sameOriginOnly: true, ...access }
   await app.register(async function profilerScope (scope) {
     scope.addHook('onResponse', internalHook(async function logRefusal (request, reply) {
       if (reply.statusCode < 400) return

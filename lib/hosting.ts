@@ -11,11 +11,11 @@ type HostedPlugin<Options> = (app: FastifyInstance, options: Options, done: (err
 /**
  * Registers a plugin of the ecosystem with its decorators, but without its hooks and routes: it receives a facade of
  * the instance that collects hooks. Resolves to the hooks, which a listener runs at its slot. `name`: the name under
- * which it is registered; `ownDecorators`: names that Hindsight decorates itself.
+ * which it is registered; `ignoredDecorators`: names that Hindsight decorates itself.
  */
 export async function collectHooks<Options extends object> (
   app: FastifyInstance, plugin: HostedPlugin<Options>, options: Options,
-  { name, ownDecorators = [] }: { name: string, ownDecorators?: readonly string[] }
+  { name, ignoredDecorators = [] }: { name: string, ignoredDecorators?: readonly string[] }
 ): Promise<CollectedHooks> {
   const hooks: CollectedHooks = {}
   await app.register(fp(async function hosted (instance: FastifyInstance) {
@@ -27,7 +27,7 @@ export async function collectHooks<Options extends object> (
           const [first, second] = args as [string, CollectedHook]
           if (key === 'addHook') hooks[first] = [...hooks[first] ?? [], second]
           const isIgnored = key === 'addHook' || key === 'route' || key === 'options' ||
-            (String(key).startsWith('decorate') && ownDecorators.includes(first))
+            (String(key).startsWith('decorate') && ignoredDecorators.includes(first))
           const result: unknown = isIgnored ? facade : value.apply(target, args)
           return result === target ? facade : result
         }

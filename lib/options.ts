@@ -6,7 +6,7 @@ import type { Duration, QuerySettings } from 'fastify-hindsight/recorder'
 import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import type { Link } from './link.js'
 import type { IsGrantedAttribute, ParamAttribute, Validator } from './attributes.js'
-import type { OwnConverters } from './param-conversion.js'
+import type { AppConverters } from './param-conversion.js'
 import type { Voter } from './security/voters.js'
 import type { Authenticated, Authenticator } from './security/authenticators.js'
 import type { PasswordHasher, UserProvider } from './security/users.js'
@@ -23,7 +23,7 @@ export interface ServiceOptions extends HindsightOptions {
   /** The policies of responses. Default: own origin only. */
   contentSecurityPolicy?: ContentSecurityPolicySettings | false
   /** Converters of path parameters of the application, by name. */
-  converters?: OwnConverters
+  converters?: AppConverters
   /** CORS rules by path; the first that matches decides. */
   cors?: CorsRule[]
   /** The locale of a request without one. Default: `en`. */

@@ -11,7 +11,7 @@ type ParamConverter<Value = unknown> =
 type Found<Value> = Value | null | undefined
 
 /** The application's own converters, by name; `FastifyParamConverters` has the types of their values. */
-export type OwnConverters = Record<string, ParamConverter> &
+export type AppConverters = Record<string, ParamConverter> &
   { [Name in keyof FastifyParamConverters]?: ParamConverter<FastifyParamConverters[Name]> }
 
 type Converters = Readonly<Record<string, ParamConverter>>

@@ -75,7 +75,7 @@ function withNonces (policy: string, { scriptNonce = '', styleNonce = '' }: Requ
 
 // Browsers report violations of documents. A diagnostic page has a policy of its own.
 function isDocument (request: FastifyRequest, reply: FastifyReply): boolean {
-  return DOCUMENTS.has(String(request.headers['sec-fetch-dest'])) && traceOf(request).ownPolicy === undefined &&
+  return DOCUMENTS.has(String(request.headers['sec-fetch-dest'])) && traceOf(request).diagnosticPolicy === undefined &&
     /^text\/html\b/i.test(String(reply.getHeader('content-type') ?? ''))
 }
 
@@ -93,7 +93,7 @@ function reportUri (
 function collectPolicy (state: RequestTrace, ofRoute: Array<{ header: string }>): void {
   state.recording.collect(cspPart, () => ({
     ...(ofRoute.length > 0 && { ofRoute: ofRoute.map(({ header }) => header) }),
-    ...(state.ownPolicy !== undefined && { ofDiagnosticPage: true }),
+    ...(state.diagnosticPolicy !== undefined && { ofDiagnosticPage: true }),
     nonces: [...(state.scriptNonce ? ['script-src'] : []), ...(state.styleNonce ? ['style-src'] : [])]
   }))
 }

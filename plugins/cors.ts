@@ -12,7 +12,7 @@ import { Answer, listenerPair, Skip, type HookResult } from '../lib/listener.js'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** True: the CORS rules do not apply to the route. */
-    ownOriginOnly?: boolean
+    sameOriginOnly?: boolean
   }
 }
 
@@ -20,7 +20,7 @@ const DEFAULT_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
 const noRule = new Skip('no CORS rule for this path')
 const noOrigin = new Skip('the request has no Origin')
 const sameOrigin = new Skip('same origin')
-const ownOnly = new Skip('the profiler allows its own origin only')
+const profilerOnly = new Skip('the profiler allows its own origin only')
 const noPreflight = new Skip('not a preflight')
 const preflighted = new Skip('answered as a preflight')
 
@@ -32,7 +32,7 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
     done(null, packageOptions(ruleOf(request) as CorsRule, isPreflight(request)))
   }
   const { onRequest = [] } = await collectHooks(
-    app, fastifyCors as never, { delegator }, { name: 'hindsight/cors', ownDecorators: ['corsPreflightEnabled'] })
+    app, fastifyCors as never, { delegator }, { name: 'hindsight/cors', ignoredDecorators: ['corsPreflightEnabled'] })
 
   async function setHeaders (request: FastifyRequest, reply: FastifyReply): Promise<undefined> {
     const vary = reply.getHeader('vary')
@@ -50,7 +50,7 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
 
   function answerPreflight (request: FastifyRequest, reply: FastifyReply): HookResult | Promise<HookResult> {
     if (!isPreflight(request)) return noPreflight
-    if (isProfiler(request)) return ownOnly
+    if (isProfiler(request)) return profilerOnly
     const rule = ruleOf(request)
     if (rule === null) return noRule
     const refusal = preflightRefusal(rule, request)
@@ -72,14 +72,14 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
     // Without an origin no header is set in any case: only a profile needs the reason.
     const { isRecording } = traceOf(request).recording
     const needsReason = origin !== undefined || isRecording
-    if (needsReason && isProfiler(request)) return ownOnly
+    if (needsReason && isProfiler(request)) return profilerOnly
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
     const rule = ruleOf(request)
-    const isOwn = origin !== undefined && isSameOrigin(origin, originOf(request))
-    if (isRecording) collectVerdict(request, reply, rules, rule, isOwn ? sameOrigin.reason : null)
+    const isSame = origin !== undefined && isSameOrigin(origin, originOf(request))
+    if (isRecording) collectVerdict(request, reply, rules, rule, isSame ? sameOrigin.reason : null)
     if (rule === null) return noRule
     if (origin === undefined) return noOrigin
-    return isOwn ? sameOrigin : setHeaders(request, reply)
+    return isSame ? sameOrigin : setHeaders(request, reply)
   }
   return [answerPreflight, respond]
 })
@@ -92,7 +92,7 @@ export const corsResponse = pair[1]
 
 // Preflights of the profiler's pages match no route.
 function isProfiler (request: FastifyRequest): boolean {
-  return routeConfigOf(request)?.ownOriginOnly === true || (request.is404 && isProfilerPath(pathnameOf(request)))
+  return routeConfigOf(request)?.sameOriginOnly === true || (request.is404 && isProfilerPath(pathnameOf(request)))
 }
 
 function packageOptions (rule: CorsRule, preflight: boolean): FastifyCorsOptions {

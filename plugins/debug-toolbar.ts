@@ -14,6 +14,6 @@ export const debugToolbar = defineListener('kernel.response', 'debug-toolbar', a
     if (serverTiming && app.hindsight.mayReceiveDetails(request)) addServerTiming(trace)
     const url = app.hindsight.recorder?.link(trace) ?? null
     if (url === null) return noProfile
-    return toolbar ? trace.recording.measureOwn(() => insert(trace, payload, url)) : undefined
+    return toolbar ? trace.recording.measureInternal(() => insert(trace, payload, url)) : undefined
   }
 })

@@ -14,7 +14,7 @@ export const defaultLocale = defineListener('kernel.request', 'default-locale', 
   const locale = given ?? 'en'
   app.decorateRequest('locale', {
     getter (this: FastifyRequest) { return stateOf(this).locale || locale },
-    setter (this: FastifyRequest, own: string) { stateOf(this).locale = own }
+    setter (this: FastifyRequest, value: string) { stateOf(this).locale = value }
   })
   return given === undefined ? 'not configured' : (request) => { stateOf(request).locale = locale }
 })

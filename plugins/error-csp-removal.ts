@@ -7,9 +7,9 @@ const notOurs = new Skip('the response is not a diagnostic page')
 export const errorCspRemoval = defineListener('kernel.response', 'error-csp-removal', (app) => {
   if (!app.hindsight.debug) return 'not in debug mode'
   return (request, reply) => {
-    const { ownPolicy } = traceOf(request)
-    if (ownPolicy === undefined) return notOurs
+    const { diagnosticPolicy } = traceOf(request)
+    if (diagnosticPolicy === undefined) return notOurs
     reply.removeHeader('content-security-policy-report-only')
-    reply.header('content-security-policy', ownPolicy)
+    reply.header('content-security-policy', diagnosticPolicy)
   }
 })

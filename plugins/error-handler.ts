@@ -2,9 +2,9 @@ import fp from 'fastify-plugin'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { STATUS_CODES } from 'node:http'
 import {
-  addVary, callAfter, applicationFrame, attemptCall, dropReplaced, internalHook, invalidHeaders, isError, loadDebugPages,
-  messageOf, nameOf, percentEncoded, plainStack, preventCaching, readProperty, renderShortError, errorRepresentation,
-  type RequestTrace, statusOf, traceOf, watchErrorHandlers
+  addVary, applicationFrame, attemptCall, callAfter, dropReplaced, internalHook, invalidHeaders, isError,
+  loadDebugPages, messageOf, nameOf, percentEncoded, plainStack, preventCaching, readProperty, renderShortError,
+  errorRepresentation, type RequestTrace, statusOf, traceOf, watchErrorHandlers
 } from 'fastify-hindsight/recorder'
 import type { ListenerSlot } from '../lib/stages.js'
 import { stateOf } from '../lib/state.js'
@@ -30,7 +30,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   ) {
     fail(traceOf(request), error)
     const { recorder } = app.hindsight
-    if (request.server.errorHandler !== ownHandler && recorder !== null) watchErrorHandlers(traceOf(request), recorder)
+    if (request.server.errorHandler !== ourHandler && recorder !== null) watchErrorHandlers(traceOf(request), recorder)
     if (reply.raw.headersSent) done()
     else callAfter(runErrorPass(request, reply), () => done(), () => done())
   }))
@@ -49,7 +49,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   }))
   app.setErrorHandler(handleError)
   // The application may replace it.
-  const ownHandler = app.errorHandler
+  const ourHandler = app.errorHandler
 
   function fail (trace: RequestTrace, error: unknown): void {
     const { recorder } = app.hindsight
@@ -115,7 +115,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     }
     const profile = recorder?.profileOf(trace) ?? null
     if (profile !== null) recording.profile = profile
-    const { body, exception } = recording.measureOwn(() => pages.diagnosticPage(trace, type))
+    const { body, exception } = recording.measureInternal(() => pages.diagnosticPage(trace, type))
     preventCaching(reply)
     if (exception === undefined) return body
     const frame = applicationFrame(trace)

@@ -10,6 +10,6 @@ export const error = defineListener('kernel.controller_arguments', 'error', (app
     const trace = traceOf(request)
     const { recording } = trace
     if (recording.failure === null) return nothingRaised
-    recording.measureOwn(() => exceptionsOf(trace))
+    recording.measureInternal(() => exceptionsOf(trace))
   }
 })

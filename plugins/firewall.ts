@@ -47,7 +47,7 @@ export const firewall = defineListener('kernel.request', 'firewall', async (app)
     const { firewall, path } = context
     if (firewall?.facts.security === false) return unguarded
     // Rules that apply to the login page would redirect browsers in a circle.
-    const rule = firewall?.ownPaths.includes(path) === true ? null : security.ruleFor(context)
+    const rule = firewall?.answeredPaths.includes(path) === true ? null : security.ruleFor(context)
     if (firewall === null) return rule === null ? noFirewall : enforceRule(context, rule, reply)
     const recognized = recognizeUser(context, firewall)
     if (rule === null) return recognized ?? anonymous

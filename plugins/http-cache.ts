@@ -28,9 +28,9 @@ export const httpCache = defineListener('kernel.controller', 'http-cache', (app)
     const { config: { cache, security, isGranted } = {} } = route
     if (cache === undefined) return
     // The HEAD route that Fastify adds to a GET route has the hooks of that.
-    const own = [route.preHandler ?? []].flat().filter((hook) => hook !== markHandlerReached)
-    if (security !== undefined || isGranted !== undefined || own.length > 0) guarded.add(cache)
-    route.preHandler = [...own, markHandlerReached]
+    const hooks = [route.preHandler ?? []].flat().filter((hook) => hook !== markHandlerReached)
+    if (security !== undefined || isGranted !== undefined || hooks.length > 0) guarded.add(cache)
+    route.preHandler = [...hooks, markHandlerReached]
   })
 
   // Runs after the checks of the route, which have not refused the request. Routes may share their attributes.

@@ -66,14 +66,14 @@ export class SecurityContext {
   /** The data of the Security panel: plain, without secrets. */
   get record () {
     const { firewall, attempts: authenticators, user, authenticatedBy, roles, rule, decisions, expression } = this
-    const own = user?.roles ?? []
+    const assigned = user?.roles ?? []
     return {
       firewall: firewall && firewall.facts,
       authenticators,
       user: user && { identifier: user.identifier, attributes: user.attributes },
       authenticatedBy,
-      roles: own,
-      inheritedRoles: roles.slice(own.length),
+      roles: assigned,
+      inheritedRoles: roles.slice(assigned.length),
       rule,
       decisions,
       expression: expression && { ...expression, error: expression.error?.message }

@@ -53,7 +53,7 @@ export async function compileFirewall (
     login,
     logout,
     /** The paths that it answers itself. */
-    ownPaths: [login?.loginPath, logout?.path].filter((path) => path !== undefined),
+    answeredPaths: [login?.loginPath, logout?.path].filter((path) => path !== undefined),
     authenticators: [
       ...custom,
       ...(basic === false || verify === null ? [] : [basicAuthenticator(basic, verify)]),
@@ -89,11 +89,11 @@ function providerOf (
 /** Throws if a name is used twice, or if another firewall, or none, protects the login or logout of a firewall. */
 export function checkFirewalls (firewalls: readonly Firewall[]): void {
   for (const firewall of firewalls) {
-    const { name, ownPaths } = firewall
+    const { name, answeredPaths } = firewall
     if (firewalls.findLast((one) => one.name === name) !== firewall) {
       throw new Error(`security.firewalls: the name "${name}" is used twice`)
     }
-    const outside = ownPaths.find((path) => firewalls.find(({ matches }) => matches(path)) !== firewall)
+    const outside = answeredPaths.find((path) => firewalls.find(({ matches }) => matches(path)) !== firewall)
     if (outside === undefined) continue
     throw new Error(`security.firewalls.${name}: its path "${outside}" belongs to an earlier firewall, or to none`)
   }

@@ -45,8 +45,8 @@ function builtInVote (attribute: string, { user, roles }: VoteContext): Decision
   if (user === null) return recordedVote(voter, false, 'no user is logged in')
   if (!isRole) return recordedVote(voter, true, 'a user is logged in')
   if (!roles.includes(attribute)) return recordedVote(voter, false, 'the user does not have the role')
-  const isOwn = user.roles.includes(attribute)
-  return recordedVote(voter, true, isOwn ? 'the user has the role' : 'the user inherits the role')
+  const isAssigned = user.roles.includes(attribute)
+  return recordedVote(voter, true, isAssigned ? 'the user has the role' : 'the user inherits the role')
 }
 
 function recordedVote (voter: string, granted: unknown, reason: string): Decision['votes'][number] {

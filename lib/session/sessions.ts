@@ -10,14 +10,14 @@ import { guardedStore, MemorySessionStore } from './session-store.js'
 
 /** Registers @fastify/cookie and @fastify/session, whose hooks the listeners run. Throws for an invalid setting. */
 export async function openSessions (app: FastifyInstance, settings: SessionSettings) {
-  const { secret = '', cookieName = 'sessionId', rolling = false, store: ownStore } = settings
+  const { secret = '', cookieName = 'sessionId', rolling = false, store: givenStore } = settings
   if ([secret].flat().some(({ length }) => length < 32)) {
     throw new Error('session.secret (SESSION_SECRET) is missing or too short: at least 32 characters are needed')
   }
   const { secure = 'auto' } = settings.cookie ?? {}
   // `auto` is decided when the session is saved, by the scheme that trusted proxies report.
   const cookie = { sameSite: 'lax', ...settings.cookie, secure: secure === 'auto' ? false : secure }
-  const guarded = ownStore && guardedStore(ownStore)
+  const guarded = givenStore && guardedStore(givenStore)
   const store = guarded ?? new MemorySessionStore()
   const readSession = promisify(store.get.bind(store))
   if (guarded !== undefined) app.service.readinessChecks.push(() => readSession('hindsight-probe'))
@@ -28,7 +28,7 @@ export async function openSessions (app: FastifyInstance, settings: SessionSetti
   const cookies = await collectHooks(app, fastifyCookie as never, {}, { name: '@fastify/cookie' })
   const options = { ...settings, cookieName, rolling, store, secret, saveUninitialized: false, cookie }
   const { onRequest = [], onSend = [] } = await collectHooks(
-    app, fastifySession as never, options, { name: 'hindsight/session', ownDecorators: ['session'] })
+    app, fastifySession as never, options, { name: 'hindsight/session', ignoredDecorators: ['session'] })
 
   function use (request: FastifyRequest): unknown {
     const state = stateOf(request)

@@ -18,7 +18,7 @@ t.test('hooks of a hosted plugin are collected, and its decorators remain', asyn
     instance.addHook('onSend', async () => { ran++ })
     instance.options('*', () => 'never')
     instance.route({ method: 'GET', url: '/theirs', handler: () => 'never' })
-  }, {}, { name: 'hosted-plugin', ownDecorators: ['withheld'] })
+  }, {}, { name: 'hosted-plugin', ignoredDecorators: ['withheld'] })
   app.get('/', () => 'x')
   t.equal((await app.inject('/')).statusCode, 200)
   t.equal(ran, 0)

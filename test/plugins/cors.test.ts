@@ -190,7 +190,7 @@ t.test('rules apply to their paths, and the first match decides', async t => {
 })
 
 t.test('no rule applies to a route that allows its own origin only', async t => {
-  const app = await build(t, { cors: [{ origin: [ORIGIN] }] }, app => app.get('/own-only', { config: { ownOriginOnly: true } }, () => 'x'))
+  const app = await build(t, { cors: [{ origin: [ORIGIN] }] }, app => app.get('/own-only', { config: { sameOriginOnly: true } }, () => 'x'))
   for (const headers of [{}, { origin: ORIGIN }]) {
     const response = await app.inject({ url: '/own-only', headers })
     t.same(corsHeaders(response.headers), {})

@@ -4,7 +4,7 @@ import { service } from '../../app/service.js'
 import { NotFoundError } from '../../packages/hindsight/src/http/http-errors.js'
 import type { RouteAttributes } from '../../lib/options.js'
 import type { ConvertedParams } from '../../lib/attributes.js'
-import type { OwnConverters } from '../../lib/param-conversion.js'
+import type { AppConverters } from '../../lib/param-conversion.js'
 import { build, listen, profileOf } from '../../packages/hindsight/test/support/app.js'
 
 interface Article { id: number, title: string, password: string }
@@ -22,7 +22,7 @@ declare module 'fastify' {
 const ARTICLES = new Map([['7', { id: 7, title: 'On time', password: 'hunter2' }]])
 const UUID = '0192F5A7-3B1C-7ABC-8DEF-0123456789ab'
 
-const converters: OwnConverters = {
+const converters: AppConverters = {
   article: async (id) => ARTICLES.get(id),
   reverse: (text) => [...text].reverse().join(''),
   failing (text) {
@@ -200,7 +200,7 @@ t.test('an invalid converter stops the start', async (t) => {
   for (const [pattern, params, message] of cases) {
     const app = Fastify()
     t.teardown(() => app.close())
-    await app.register(service, { session: false, converters: { article: () => null } as OwnConverters })
+    await app.register(service, { session: false, converters: { article: () => null } as AppConverters })
     t.throws(() => app.get(pattern, { config: { params } as RouteAttributes }, async () => 'fine'), { message }, `${pattern} ${JSON.stringify(params)}`)
   }
   const app = Fastify()
@@ -215,7 +215,7 @@ t.test('an invalid converter stops the start', async (t) => {
     const other = Fastify()
     t.teardown(() => other.close())
     await t.rejects(
-      Promise.resolve(other.register(service, { session: false, converters: converters as unknown as OwnConverters })), { message }
+      Promise.resolve(other.register(service, { session: false, converters: converters as unknown as AppConverters })), { message }
     )
   }
 })

@@ -4,7 +4,7 @@ import { beginServices, type Opening } from './begin.js'
 import { settlesWithin } from './call.js'
 import { performance } from './clock.js'
 import type { Observer } from './observer.js'
-import { OWN_SEGMENTS } from './http/requests.js'
+import { PROFILER_SEGMENTS } from './http/requests.js'
 import { LastHook, internalHook } from './lifecycle/hooks.js'
 import { requestContext, traceOf, type RequestContext } from './lifecycle/state.js'
 import type { HindsightOptions } from './options.js'
@@ -14,7 +14,7 @@ import { timeHandlers } from './recording/handler-time.js'
 import { checkStorageSetting } from './store/open.js'
 
 /** The paths of the profiler, below the prefix of the application. */
-const OWN_PATHS = OWN_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}/*`])
+const PROFILER_PATHS = PROFILER_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}/*`])
 
 type Sent = (error: null, payload: unknown) => void
 
@@ -113,7 +113,7 @@ export function beginObservation (app: FastifyInstance, opening: Opening, starte
   const isEncapsulated = app.pluginName.split(' -> ')[0] !== 'fastify'
   if (debug && (isEncapsulated || base !== '')) {
     const notFound = (_request: FastifyRequest, reply: FastifyReply): void => { reply.callNotFound() }
-    for (const path of OWN_PATHS) app.all(path, { config: { profile: false } as object }, notFound)
+    for (const path of PROFILER_PATHS) app.all(path, { config: { profile: false } as object }, notFound)
   }
   const others = debug && setting === 'always' ? addRequestHooks(app) : {}
   response.addTo(app)

@@ -28,12 +28,12 @@ export async function openObserver (opening: Opening, prepared: PreparedServices
     recorder.collectRequest(trace)
     if (profile !== null) recording.profile = profile
     const page = debug && recording.sending.isReplaceable
-      ? recording.measureOwn(() => diagnosticAnswer(trace, payload))
+      ? recording.measureInternal(() => diagnosticAnswer(trace, payload))
       : null
     if (page === null) recording.events?.setCurrentCode(reply, 'Hindsight')
     const url = profile === null ? null : recorder.link(trace)
     const inserted = url !== null && page === null && request.method !== 'HEAD'
-      ? recording.measureOwn(() => insert?.(trace, payload, url))
+      ? recording.measureInternal(() => insert?.(trace, payload, url))
       : undefined
     const finishResponse = (sent: unknown): unknown => {
       if (serverTiming && mayReceiveDetails(request)) addServerTiming(trace)

@@ -3,7 +3,7 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderShortError } from './error-page/plain-pages.js'
-import { isRetrieval, OWN_SEGMENTS, pathnameOf, pathOf, errorRepresentation } from './http/requests.js'
+import { isRetrieval, PROFILER_SEGMENTS, pathnameOf, pathOf, errorRepresentation } from './http/requests.js'
 import { recordRefused } from './http/refused-message.js'
 
 /** Whether the private Fastify instance of the pages is being made: the preload ignores it. */
@@ -21,8 +21,8 @@ export function pageServer (app: FastifyInstance) {
   const { base, mayReceiveDetails, warn } = app.hindsight
   let pages: Promise<FastifyInstance> | null = null
   // As exact as the routes are: other spellings are requests of the application.
-  const isOwn = (path: string): boolean =>
-    path.startsWith(`${base}/`) && OWN_SEGMENTS.includes(path.slice(base.length + 1).split('/', 1)[0] ?? '')
+  const isProfilerPage = (path: string): boolean =>
+    path.startsWith(`${base}/`) && PROFILER_SEGMENTS.includes(path.slice(base.length + 1).split('/', 1)[0] ?? '')
   function serve (raw: IncomingMessage, response: ServerResponse): void {
     pages ??= openPages(app)
     pages.then((instance) => { instance.routing(raw, response) }, (error: unknown) => {
@@ -35,7 +35,7 @@ export function pageServer (app: FastifyInstance) {
   const endSearch = receiveFirst(app, (raw, response) => {
     // Fastify refuses requests then, and closes their connections.
     if (app.hindsight.isClosing) return false
-    if (!isOwn(pathOf(raw.url ?? '/').replace(/[?#].*$/s, ''))) return false
+    if (!isProfilerPage(pathOf(raw.url ?? '/').replace(/[?#].*$/s, ''))) return false
     // Access depends on nothing else of a request.
     if (!mayReceiveDetails({ raw, headers: raw.headers } as FastifyRequest)) return false
     serve(raw, response)
@@ -45,7 +45,7 @@ export function pageServer (app: FastifyInstance) {
   return {
     /** Answers other requests for a page, such as injected ones; false: the request is for the application. */
     serve (request: FastifyRequest, reply: FastifyReply): boolean {
-      if (!isOwn(pathnameOf(request)) || !mayReceiveDetails(request)) return false
+      if (!isProfilerPage(pathnameOf(request)) || !mayReceiveDetails(request)) return false
       reply.hijack()
       serve(request.raw, reply.raw)
       return true

@@ -117,9 +117,9 @@ export const openPool: (url: string, max: number) => PostgresPool = openPgPool
 export const createTables = createPgTables as unknown as (pool: PostgresPool, sql: string) => Promise<void>
 
 // Messages: origin, access, negotiation, headers.
-export { absoluteUrl, addressRanges, isOwnOrigin as isSameOrigin } from './http/origin.js'
+export { absoluteUrl, addressRanges, isSameOrigin } from './http/origin.js'
 export {
-  connectionOf, headerText, isOwnPath as isProfilerPath, isRetrieval, messageState, namesHtml, pathnameOf, pathOf,
+  connectionOf, headerText, isProfilerPath, isRetrieval, messageState, namesHtml, pathnameOf, pathOf,
   percentDecoded, percentEncoded, preferredType, errorRepresentation, ruleFinder, setMessageState, targetOf
 } from './http/requests.js'
 export {
@@ -135,7 +135,7 @@ export type { RecordedConfig, RouteConfig, RouteMatch } from './routing/route-ta
 export { byOption } from './errors/refusal.js'
 export { isError, messageOf, nameOf, readProperty, statusOf } from './errors/thrown-value.js'
 export { exceptionsOf } from './errors/masked-exceptions.js'
-export { handlerFrame, ownFrame as applicationFrame } from './errors/declared-place.js'
+export { handlerFrame, applicationFrame } from './errors/declared-place.js'
 export { addInternalFolder, placeOf } from './errors/stack-frame.js'
 export { attemptCall, settlesWithin, withStackLimit } from './call.js'
 export { corsVerdict, isPreflight, originsText } from './parts/cors/verdict.js'

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { JSDOM } from 'jsdom'
 import Fastify, { LogController, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteShorthandOptions } from 'fastify'
-import { firstOwnFrame } from '../src/errors/exception.js'
+import { firstAppFrame } from '../src/errors/exception.js'
 import { outcomeSentence } from '../src/parts/overview/index.js'
 import { profileMarkdown } from '../src/reading/profile-markdown.js'
 import { eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, statusOf } from './support/app.js'
@@ -873,7 +873,7 @@ inBothProducts('an error without calls of the application has the place of its f
   })
   const { exceptions } = await profileOf(app, await app.inject('/'))
   const line = lineOf('rejected')
-  t.match(firstOwnFrame(exceptions), { file: import.meta.filename, line })
+  t.match(firstAppFrame(exceptions), { file: import.meta.filename, line })
   const { body } = await app.inject({ url: '/', headers: { accept: 'text/html' } })
   t.match(body, `failures.test.ts:${line}`)
 })
@@ -955,7 +955,7 @@ inBothProducts('a response that cannot be sent or serialized is shown with the h
     const { summary, handler } = profile.collectors.exceptions as { summary: string, handler?: { line: number } }
     t.equal(summary.replace(/\(packages\/hindsight\/test\/failures\.test\.ts:\d+\)/, '()'), `The response of GET /${name} ()${from} ${why}.`, name)
     // The stack of a callback, or of `send`, has the place.
-    t.equal((firstOwnFrame(profile.exceptions) ?? handler)?.line, lineOf(name), name)
+    t.equal((firstAppFrame(profile.exceptions) ?? handler)?.line, lineOf(name), name)
     t.match(profileMarkdown(profile), handler === undefined ? place : `${hook === '' ? 'Route' : 'Hook'}: \`${place}\``, name)
     // Of a response that passed the hooks, the package keeps Fastify's answer about the error.
     const kept = ['always', 'errors', 'route', 'both', 'text', 'typed', 'header', 'redirect']
@@ -1080,7 +1080,7 @@ inBothProducts('a hook that calls back twice is named, and one that calls back a
   await new Promise((resolve) => setTimeout(resolve, 50))
   const { exceptions } = await newest(app)
   t.match(exceptions[0]?.message, /^The preHandler hook "twice" \(packages\/hindsight\/test\/failures\.test\.ts:\d+\) has called done twice$/)
-  t.equal(firstOwnFrame(exceptions)?.line, lineOf('twice'))
+  t.equal(firstAppFrame(exceptions)?.line, lineOf('twice'))
   await app.inject('/answers')
   await new Promise((resolve) => setTimeout(resolve, 50))
   t.same((await newest(app)).exceptions, [])

@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import {
-  firstOwnFrame, functionOf, mainCause, type FlattenedException, type RejectedInput, type StackFrame
+  firstAppFrame, functionOf, mainCause, type FlattenedException, type RejectedInput, type StackFrame
 } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
 import { numberedLines } from '../errors/source-file.js'
@@ -242,7 +242,7 @@ export interface MainSource { frame: StackFrame, title: 'In your code' | 'Hook' 
 
 /** The source that is shown first: a frame of the application, otherwise the handler of the route or a hook. */
 export function mainSource (failure: Pick<Profile, 'status' | 'exceptions' | 'collectors'>): MainSource | null {
-  const frame = mainCause(failure)?.frame ?? firstOwnFrame(failure.exceptions)
+  const frame = mainCause(failure)?.frame ?? firstAppFrame(failure.exceptions)
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
   const { handler } = summaryIn(failure)
   if (handler === undefined) return null

@@ -1,7 +1,7 @@
 import { cachedByObject, withStackLimit } from '../call.js'
 import { hookTitle, isLifecycleStage } from '../lifecycle/events.js'
 import type { RequestTrace } from '../lifecycle/state.js'
-import { firstOwnFrame, type StackFrame } from './exception.js'
+import { firstAppFrame, type StackFrame } from './exception.js'
 import { excerptAt } from './source-file.js'
 import { frameAt, outsideCalls, packageOf, placeOf, splitStack, stackFrames } from './stack-frame.js'
 import { textOfStack } from './thrown-value.js'
@@ -79,9 +79,9 @@ function sourceFrame (place: string, name: string): StackFrame | null {
 }
 
 /** The frame of the application nearest to the error of a response, otherwise that of its code, or null. */
-export function ownFrame (trace: RequestTrace): StackFrame | null {
+export function applicationFrame (trace: RequestTrace): StackFrame | null {
   const { exceptions = [] } = trace.recording
-  return firstOwnFrame(exceptions.toReversed()) ?? hookFrame(trace.recording) ?? handlerFrame(trace)
+  return firstAppFrame(exceptions.toReversed()) ?? hookFrame(trace.recording) ?? handlerFrame(trace)
 }
 
 /** Calls of a logger that are looked at, with those of its hooks. */

@@ -66,9 +66,9 @@ export interface RejectedInput {
 }
 
 /** The first frame of the application in a chain of exceptions, or else in the members of an AggregateError. */
-export function firstOwnFrame (chain: readonly FlattenedException[]): StackFrame | undefined {
+export function firstAppFrame (chain: readonly FlattenedException[]): StackFrame | undefined {
   return chain.flatMap(({ frames = [] }) => frames).find(({ own }) => own) ??
-    chain.flatMap(({ errors = [] }) => errors).map(firstOwnFrame).find((frame) => frame !== undefined)
+    chain.flatMap(({ errors = [] }) => errors).map(firstAppFrame).find((frame) => frame !== undefined)
 }
 
 /** Of the members of an AggregateError in its root cause, and of their kinds. */
@@ -100,7 +100,7 @@ export function rootCause (chain: readonly FlattenedException[]): RootCause | nu
   let message = String(explanation ?? root.message)
   if (explanation === undefined && typeof denied === 'string') message = denied
   if (message.trim() === '') message = code ?? name
-  const frame = firstOwnFrame(chain)
+  const frame = firstAppFrame(chain)
   const near = { ...frame !== undefined && { frame } }
   const facts = { ...code !== undefined && { code }, ...root.fields !== undefined && { fields } }
   const cause = { name, message, ...facts, ...near }

@@ -4,7 +4,7 @@ import { attemptCall, withStackLimit } from '../call.js'
 import type { RouteTable } from '../routing/route-table.js'
 import { visibleText } from '../view/text.js'
 import { declaredPlace } from './declared-place.js'
-import { firstOwnFrame } from './exception.js'
+import { firstAppFrame } from './exception.js'
 import { flattenError } from './masked-exceptions.js'
 import { excerptAt, numberedLines } from './source-file.js'
 import { toPath } from './source-map.js'
@@ -16,7 +16,7 @@ import { messageOf, readProperty, textOfStack } from './thrown-value.js'
  * or the importing file that it is about; empty where that is not certain.
  */
 export function placeOfFailedStart (error: unknown, tables: readonly RouteTable[] = []): string {
-  const frame = firstOwnFrame(flattenError(error))
+  const frame = firstAppFrame(flattenError(error))
   const importing = importPlace(error)
   // The call may be one of a loader.
   if (frame !== undefined && (importing === undefined || frameAt(importing).file === frame.file)) return placeOf(frame)
@@ -56,13 +56,13 @@ export function withRegistration (error: unknown, registrations: readonly Error[
   if (!(error instanceof Error) || error.constructor !== Error || declaredPlace(error) !== null) return error
   const { cause, message } = error
   const shown = withStackLimit(0, () => new Error(message, { ...cause !== undefined && { cause } }))
-  const calls = new Set(registrations.map(ownCalls).filter((lines) => lines !== ''))
+  const calls = new Set(registrations.map(applicationCalls).filter((lines) => lines !== ''))
   if (calls.size === 1) shown.stack += `\n${[...calls][0]}`
   return shown
 }
 
 /** The lines of a stack from the first call of the application on. */
-function ownCalls (error: Error): string {
+function applicationCalls (error: Error): string {
   const lines = textOfStack(error).split('\n')
   const first = lines.findIndex((line) => stackFrames(line).some(({ own }) => own))
   if (first === -1) return ''

@@ -1,7 +1,7 @@
 import { attemptCall } from '../call.js'
 import { formatInteger, isObject } from '../view/text.js'
 import type { StackFrame } from './exception.js'
-import { isOwn } from './stack-frame.js'
+import { isAppFile } from './stack-frame.js'
 
 /** What EJS, Eta and Pug put before a message: the place in the template, and the lines around it. */
 const EXCERPT = /^((?:[A-Z]:)?[\\/][^\n]+?):(\d+)(?::(\d+))?\n(?:[ >]+\d+\|[^\n]*\n|-*\^\n)+\s*/i
@@ -19,7 +19,7 @@ export function readMessage (message: string): { text: string, frames: StackFram
   while (frames.length < MAX_TEMPLATES) {
     const [excerpt, file = '', line, column = '0'] = EXCERPT.exec(text.slice(0, MAX_EXCERPT)) ?? []
     if (excerpt === undefined) break
-    frames.unshift({ file, line: Number(line), column: Number(column), function: TEMPLATE, own: isOwn(file) })
+    frames.unshift({ file, line: Number(line), column: Number(column), function: TEMPLATE, own: isAppFile(file) })
     text = text.slice(excerpt.length)
   }
   return { text: issuesText(text) ?? text, frames }

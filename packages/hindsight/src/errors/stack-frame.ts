@@ -72,13 +72,13 @@ export function positionOf ({ file, line, column }: StackFrame): string {
 }
 
 /** The calls of frames in the application's own code, as `file:line:column`. */
-export function ownSources (frames: string): string[] {
+export function appSources (frames: string): string[] {
   return stackFrames(frames, { isMapped: false }).filter(({ own }) => own).map(positionOf)
 }
 
 /** The first of these calls; null where none is. */
-export function ownSource (frames: string): string | null {
-  return ownSources(frames)[0] ?? null
+export function appSource (frames: string): string | null {
+  return appSources(frames)[0] ?? null
 }
 
 /** The line of the application that made a stack, as `file:line:column`; null where none of its calls is certain. */
@@ -99,18 +99,18 @@ function frameOf (line: string, isMapped: boolean): StackFrame | null {
     place = call.slice(open + 2, -1)
     name = call.slice(0, open).replace(OBJECT, '$1')
   }
-  const known = cachedPlace(`${isMapped} ${place}`, () => ownPlace(place, isMapped))
+  const known = cachedPlace(`${isMapped} ${place}`, () => callPlace(place, isMapped))
   if (known === UNKNOWN) return null
   return { ...known, function: name }
 }
 
 /** The place of a call in the source. */
-type OwnPlace = Place & { own: boolean }
+type CallPlace = Place & { own: boolean }
 
-const UNKNOWN: OwnPlace = { file: '', line: 0, column: 0, own: false }
-const cachedPlace = sourceCache<OwnPlace>(MAX_PLACES)
+const UNKNOWN: CallPlace = { file: '', line: 0, column: 0, own: false }
+const cachedPlace = sourceCache<CallPlace>(MAX_PLACES)
 
-function ownPlace (place: string, isMapped: boolean): OwnPlace {
+function callPlace (place: string, isMapped: boolean): CallPlace {
   if (place === 'native') return { ...UNKNOWN }
   // `eval at function (place), <anonymous>:1:1`
   const outer = /^eval at .* \((.*)\), /.exec(place)?.[1] ?? place
@@ -118,7 +118,7 @@ function ownPlace (place: string, isMapped: boolean): OwnPlace {
   if (url === undefined) return UNKNOWN
   const given = { file: toPath(url), line: Number(line), column: Number(column) }
   const shown = given.line > 0 && isSource(given.file) ? mappedPlace(url, given, isMapped) : given
-  return { ...shown, own: isOwn(shown.file) }
+  return { ...shown, own: isAppFile(shown.file) }
 }
 
 function mappedPlace (url: string, given: Place, isMapped: boolean): Place {
@@ -129,7 +129,7 @@ function mappedPlace (url: string, given: Place, isMapped: boolean): Place {
 }
 
 /** Whether a file is one of the application: not of a package, and not of Hindsight. */
-export function isOwn (file: string): boolean {
+export function isAppFile (file: string): boolean {
   return isSource(file) && packageOf(file) === null && !isInternal(file)
 }
 
@@ -167,7 +167,7 @@ export function placeOf ({ file, line }: StackFrame): string {
 /** A place, `file:line`, as a frame without source. */
 export function frameAt (place: string, name = ''): StackFrame {
   const [, file = place, line = '0'] = /^(.*):(\d+)$/.exec(place) ?? []
-  return { file, line: Number(line), column: 0, function: name, own: isOwn(file) }
+  return { file, line: Number(line), column: 0, function: name, own: isAppFile(file) }
 }
 
 /** The place of a syntax error, which its stack names before the message, or the message itself; null without one. */
@@ -182,5 +182,5 @@ export function syntaxFrame (stack: string, message: string): StackFrame | null 
   if (!isAbsolute(file)) return null
   // Columns of esbuild begin with 0.
   const first = ofEsbuild === null ? 0 : 1
-  return { file, line: Number(line), column: Number(column) + first, function: '(syntax)', own: isOwn(file) }
+  return { file, line: Number(line), column: Number(column) + first, function: '(syntax)', own: isAppFile(file) }
 }

@@ -40,12 +40,12 @@ export class ClientGoneError extends httpError('ClientGoneError', 'HINDSIGHT_CLI
 /** Characters of a message, which may quote a header. */
 const MAX_MESSAGE = 2_000
 /** Calls that are those of Hindsight and Fastify: hooks have up to 50, and their text is long. */
-export const MAX_OWN_CALLS = 10
+export const MAX_INTERNAL_CALLS = 10
 
 /** A bad-request error whose cause has the same message, as in section 7 of the observed document. */
 export function badRequest (text: string): BadRequestError {
   const message = text.length > MAX_MESSAGE ? `${text.slice(0, MAX_MESSAGE)}…` : text
-  return withStackLimit(MAX_OWN_CALLS, () => {
+  return withStackLimit(MAX_INTERNAL_CALLS, () => {
     const cause = new SuspiciousOperationError(message)
     const error = new BadRequestError(message, { cause })
     // The first frame is the caller's.

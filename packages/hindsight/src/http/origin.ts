@@ -62,9 +62,9 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
   const sent = headerText(values.host?.[0] ?? targetAuthority(raw) ?? raw.headers.host ?? '')
   const authority = sent.trim().toLowerCase() || localAuthority(raw)
   const host = withoutPort(authority)
-  const ownPort = authority.slice(host.length + 1) || '0'
+  const givenPort = authority.slice(host.length + 1) || '0'
   const wrongHost = hostProblem(raw, host, trustedHosts)
-  const [port, wrongPort] = portOf(values.port?.[0]?.replace(/^.*:/, '') ?? ownPort)
+  const [port, wrongPort] = portOf(values.port?.[0]?.replace(/^.*:/, '') ?? givenPort)
   const isDefaultPort = port === 0 || port === (isSecure ? 443 : 80)
   const { ip, proxies, problem: wrongClient } = clientOf(remoteAddress, values.for, isTrusted)
   const prefix = values.prefix?.[0] ?? ''
@@ -209,7 +209,7 @@ function clientOf (remote: string, hops: string[] = [], isTrusted: Ranges): Pick
 }
 
 /** Whether the value of the header `Origin` is the origin of the request itself (RFC 6454, section 6.2). */
-export function isOwnOrigin (origin: string, { scheme, authority }: Origin): boolean {
+export function isSameOrigin (origin: string, { scheme, authority }: Origin): boolean {
   return authority !== '' && origin === `${scheme}://${authority}`
 }
 

@@ -80,11 +80,11 @@ export function isRetrieval ({ method }: { method: string }): boolean {
 }
 
 /** The first segments of the profiler's paths: its pages, the toolbar and previews of error pages. */
-export const OWN_SEGMENTS: readonly string[] = ['_profiler', '_wdt', '_error']
+export const PROFILER_SEGMENTS: readonly string[] = ['_profiler', '_wdt', '_error']
 
 /** Whether a path is the profiler's; `base`: the prefix of the application. */
-export function isOwnPath (path: string, base = ''): boolean {
-  return path.startsWith(base) && OWN_SEGMENTS.includes(firstSegment(path.slice(base.length)))
+export function isProfilerPath (path: string, base = ''): boolean {
+  return path.startsWith(base) && PROFILER_SEGMENTS.includes(firstSegment(path.slice(base.length)))
 }
 
 /** Whether a path is one at which profiles are read: its requests have no profile. Previews of error pages have. */

@@ -115,16 +115,16 @@ export function noncesOf (state: { scriptNonce?: string, styleNonce?: string }) 
 export function withNonce (directives: readonly string[], name: string, nonce: string): readonly string[] {
   if (nonce === '') return directives
   const named = (wanted: string): string | undefined => directives.find((directive) => nameOf(directive) === wanted)
-  const own = named(name)
-  const base = own ?? named('default-src')
+  const given = named(name)
+  const base = given ?? named('default-src')
   // Without a fallback nothing is restricted.
   if (base === undefined) return directives
   // 'none' is only valid alone (CSP3, section 2.3.1).
   const sources = base.split(/\s+/).slice(1).filter((source) => !/^'none'$/i.test(source))
   const extended = [name, ...sources, `'nonce-${nonce}'`].join(' ')
-  return own === undefined
+  return given === undefined
     ? [...directives, extended]
-    : directives.map((directive) => directive === own ? extended : directive)
+    : directives.map((directive) => directive === given ? extended : directive)
 }
 
 /** A policy header with an address for reports, in each policy that has none (CSP3, section 5.3). */

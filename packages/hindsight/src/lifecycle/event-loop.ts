@@ -7,7 +7,7 @@ export interface Interval { start: number, end: number }
 /** Milliseconds without a pause from which the event loop counts as blocked. */
 const MIN_BLOCK = 50
 /** Milliseconds of work of Hindsight from which blocks are without it. */
-const MIN_OWN = 5
+const MIN_WORK = 5
 const CHECK_INTERVAL = 10
 /** Of the process. */
 const MAX_INTERVALS = 200
@@ -22,7 +22,7 @@ let checked = { at: 0, idle: 0 }
 const blocks: Interval[] = []
 const collections: Interval[] = []
 /** Long work of Hindsight: its first page loads modules, and the first profile lists the scripts of the process. */
-const ownWork: Interval[] = []
+const internalWork: Interval[] = []
 
 /** Milliseconds for which the event loop of this thread had nothing to do, since the process began. */
 export function idleTime (): number {
@@ -51,21 +51,23 @@ export function watchLoop (): () => boolean {
   }
 }
 
-/** The parts of a time in which the event loop was blocked: no timer could run. `own`: milliseconds of Hindsight. */
-export function blocksIn (time: Interval): Array<Interval & { own: number }> {
+/** The parts of a time in which the event loop was blocked: no timer ran. `internal`: milliseconds of Hindsight. */
+export function blocksIn (time: Interval): Array<Interval & { internal: number }> {
   return within(blocks, time)
-    .map((block) => ({ ...block, own: within(ownWork, block).reduce((sum, { start, end }) => sum + end - start, 0) }))
-    .filter(({ start, end, own }) => end - start - own >= MIN_BLOCK)
+    .map((block) => ({
+      ...block, internal: within(internalWork, block).reduce((sum, { start, end }) => sum + end - start, 0)
+    }))
+    .filter(({ start, end, internal }) => end - start - internal >= MIN_BLOCK)
 }
 
 /** Does work of Hindsight, which is no block of the event loop by a request. */
-export function doOwnWork<T> (work: () => T): T {
+export function doInternalWork<T> (work: () => T): T {
   const start = performance.now()
   try {
     return work()
   } finally {
     const end = performance.now()
-    if (end - start >= MIN_OWN) add(ownWork, { start, end })
+    if (end - start >= MIN_WORK) add(internalWork, { start, end })
   }
 }
 

@@ -34,7 +34,7 @@ export function callAfter<R> (
 type ListenerMark = Pick<Slot, 'stage' | 'listener'>
 
 const kMark = Symbol('hindsight.hook')
-type OwnHook = object & { [kMark]?: ListenerMark | null }
+type MarkedHook = object & { [kMark]?: ListenerMark | null }
 
 /** Marks a hook as one of Hindsight's: it is not recorded as a hook of the application. */
 export function internalHook<F extends object> (hook: F, mark: ListenerMark | null = null): F {
@@ -42,12 +42,12 @@ export function internalHook<F extends object> (hook: F, mark: ListenerMark | nu
 }
 
 /** Whether a hook is one of Hindsight's. */
-export function isInternalHook (hook: OwnHook): boolean {
+export function isInternalHook (hook: MarkedHook): boolean {
   return hook[kMark] !== undefined
 }
 
 /** The listener that a hook belongs to; null where it belongs to none. */
-export function listenerOf (hook: OwnHook): ListenerMark | null {
+export function listenerOf (hook: MarkedHook): ListenerMark | null {
   return hook[kMark] ?? null
 }
 

@@ -41,7 +41,7 @@ export class RequestTrace {
   scriptNonce?: string
   styleNonce?: string
   /** The policy of the response if that is a diagnostic page. */
-  ownPolicy?: string
+  diagnosticPolicy?: string
   #reply: FastifyReply | null = null
   #context: RequestContext | undefined
   #mask: Mask | undefined

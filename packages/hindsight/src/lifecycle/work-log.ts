@@ -72,21 +72,21 @@ export class WorkLog {
   }
 
   /**
-   * The budget, until now for a request that has not ended. `readyAt`: when the response was ready, or 0; `own`:
+   * The budget, until now for a request that has not ended. `readyAt`: when the response was ready, or 0; `internal`:
    * milliseconds of Hindsight's page, which are not those of the request.
    */
-  budget (readyAt: number, own: number): TimeBudget {
+  budget (readyAt: number, internal: number): TimeBudget {
     const last = { at: performance.now(), idle: idleTime() }
     const samples = this.#isShared === null ? [...this.#samples, last] : this.#samples
     const since = (samples[0] as Sample).at
     const time = { start: since, end: (samples.at(-1) as Sample).at }
-    const relative = ({ start, end, own = 0 }: Interval & { own?: number }) =>
-      ({ start: roundTime(start - since), duration: roundTime(end - start - own) })
+    const relative = ({ start, end, internal = 0 }: Interval & { internal?: number }) =>
+      ({ start: roundTime(start - since), duration: roundTime(end - start - internal) })
     const collections = collectionsIn(time)
     const { javascript, ...shares } = shareTime(samples, this.#works, readyAt)
     return {
       ...shares,
-      javascript: roundTime(Math.max(0, javascript - own)),
+      javascript: roundTime(Math.max(0, javascript - internal)),
       collection: roundTime(collections.reduce((sum, { start, end }) => sum + end - start, 0)),
       isShared: this.#isShared ?? false,
       blocks: blocksIn(time).map(relative),

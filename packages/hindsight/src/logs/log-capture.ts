@@ -94,9 +94,9 @@ export class LogCapture {
       // Not enumerable, and without an error for a frozen logger.
       Reflect.defineProperty(logger, kOwner, { value, writable: true, configurable: true })
     }
-    const isOwn = isOfRequest && !isShared
+    const isUnshared = isOfRequest && !isShared
     // A line of the logger that has the request as a field is in both.
-    const lines = new Set([...(isOwn && firstLines.get(logger)) || [], ...firstLines.get(request) ?? []])
+    const lines = new Set([...(isUnshared && firstLines.get(logger)) || [], ...firstLines.get(request) ?? []])
     for (const { kept, log: other } of [...lines].sort((a, b) => a.kept.at - b.kept.at)) {
       other?.remove(kept)
       log.add(kept)

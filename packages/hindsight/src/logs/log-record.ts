@@ -3,7 +3,7 @@ import type { HookRun } from '../lifecycle/event-recorder.js'
 import { isLifecycleStage, type ListenerEvent } from '../lifecycle/events.js'
 import type { FastifyBaseLogger } from 'fastify'
 import { framesHere } from '../queries/stack.js'
-import { cutLine, lineFields, MAX_LINE, messageKey, parsedLine, type OwnLine, type PinoLine } from './pino-line.js'
+import { cutLine, lineFields, MAX_LINE, messageKey, parsedLine, type PlainLine, type PinoLine } from './pino-line.js'
 
 /** The levels of pino from the least to the most severe. */
 export const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal'] as const
@@ -139,7 +139,7 @@ const MAX_LATE_STACKS = 50
 export interface KeptLine {
   at: number
   level: LogLevel
-  line: OwnLine | PinoLine
+  line: PlainLine | PinoLine
   calls?: string | null
   hook?: HookRun | null
 }
@@ -218,14 +218,14 @@ export class RequestLog {
   }
 
   /** Adds a line that no logger writes, such as a warning of the process. */
-  note (level: LogLevel, line: OwnLine): void {
+  note (level: LogLevel, line: PlainLine): void {
     const kept: KeptLine = { at: performance.now(), level, line }
     this.add(kept)
     addCalls(kept)
   }
 
   /** Adds a debug line of Hindsight: through the logger, from which it is captured, if that writes debug lines. */
-  debug (logger: FastifyBaseLogger, line: OwnLine): void {
+  debug (logger: FastifyBaseLogger, line: PlainLine): void {
     if (this.writesDebug) logger.debug({ channel: line.channel, ...line.context }, line.message)
     else this.add({ at: performance.now(), level: 'debug', line, calls: '' })
   }
@@ -269,7 +269,7 @@ export class RequestLog {
   }
 
   // The time follows from the offset: the clock of the machine may be set back during the request.
-  #record (at: number, level: LogLevel, { channel, message, context }: OwnLine): LogRecord {
+  #record (at: number, level: LogLevel, { channel, message, context }: PlainLine): LogRecord {
     const { startedAt, startedTime } = this.recording.timing
     // The logger writes the first line before the request is recorded.
     const offset = Math.max(0, Math.round((at - startedAt) * 1_000) / 1_000)

@@ -5,7 +5,7 @@ import { inspectValue } from '../view/text.js'
 export const MAX_LINE = 32 * 1024
 
 /** The text of a line that no logger wrote. */
-export interface OwnLine { channel: string, message: string, context: Fields }
+export interface PlainLine { channel: string, message: string, context: Fields }
 
 /** A line as pino wrote it. The keys of its message and of its fields depend on the options of the logger. */
 export interface PinoLine {
@@ -30,7 +30,7 @@ export function messageKey (fields: Fields | null, { message }: PinoLine): strin
 }
 
 /** `keyOfOthers`: the key of the message in other lines. */
-export function parsedLine (line: PinoLine, keyOfOthers?: string): OwnLine {
+export function parsedLine (line: PinoLine, keyOfOthers?: string): PlainLine {
   const { text, message: given, field } = line
   const all = lineFields(line)
   if (all === null) return { channel: 'app', message: text.trimEnd(), context: {} }
@@ -54,7 +54,7 @@ function isSerializedError (value: unknown): value is { message: string } {
   return typeof message === 'string' && typeof stack === 'string'
 }
 
-export function cutLine (line: PinoLine): OwnLine {
+export function cutLine (line: PinoLine): PlainLine {
   const { channel, message } = parsedLine(line)
   const note = `${line.text.length.toLocaleString('en')} characters: the fields of this line were left out`
   // Copied, since a slice would keep the whole string in memory.

@@ -166,7 +166,7 @@ function routeOf ({ matchedRoute }: Recording): ProfiledRoute | null {
 /** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */
 export function unfinishedProfile (trace: RequestTrace, shown: readonly Part[]): UnfinishedProfile {
   const { request, reply, recording, mask, route } = trace
-  const { log, ownSince, timing, token = '' } = recording
+  const { log, internalSince, timing, token = '' } = recording
   const { exceptions, otherErrors } = errorsOf(trace, recording.otherErrors)
   const ofApplication = shown.filter((part) => part.collect !== undefined) as Collector[]
   return {
@@ -175,7 +175,7 @@ export function unfinishedProfile (trace: RequestTrace, shown: readonly Part[]):
     status: reply.statusCode,
     method: request.method,
     route: routeOf(recording) ?? (route === null ? null : { ...route, methods: [] }),
-    duration: (ownSince ?? performance.now()) - timing.startedAt - timing.own,
+    duration: (internalSince ?? performance.now()) - timing.startedAt - timing.own,
     exceptions,
     logs: log?.records() ?? [],
     collectors: {

@@ -3,7 +3,7 @@ import { types } from 'node:util'
 import { performance } from '../clock.js'
 import { queries } from './channel.js'
 import type { Run } from './run.js'
-import { callerOf, frameLimit, framesHere, removeOwnFrames } from './stack.js'
+import { callerOf, frameLimit, framesHere, removeInternalFrames } from './stack.js'
 
 type Callback = (this: unknown, ...results: unknown[]) => unknown
 
@@ -203,7 +203,7 @@ export function callAsync<T> (
       end(value as Awaited<T>)
       return value
     }, (error: unknown) => {
-      removeOwnFrames(error, limit)
+      removeInternalFrames(error, limit)
       endQuery(query, { error })
       throw error
     }) as T
@@ -224,7 +224,7 @@ export function callBack<T> (
   const limit = frameLimit()
   function observed (this: unknown, ...results: unknown[]): unknown {
     const [error, result] = results
-    removeOwnFrames(error, limit)
+    removeInternalFrames(error, limit)
     const end = endOf(rowsOf, result as never)
     endQuery(query, error ? { error } : end)
     const before = running

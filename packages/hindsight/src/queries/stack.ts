@@ -95,18 +95,18 @@ function originOf (file: string): Origin {
 }
 
 /** Frames of this folder between a method that an application calls and the client's own. */
-const OWN_FRAMES = 10
+const ADDED_FRAMES = 10
 // In a bundle its frames are in one file with those of the application.
 const FOLDERS = isBundled ? [] : [import.meta.dirname, new URL('.', import.meta.url).href]
 const INTERNALS = isBundled ? [] : [join(import.meta.dirname, '../'), new URL('../', import.meta.url).href]
 
 /** How many frames the application has stacks of; a wrapper adds some to this number. */
 export function frameLimit (): number {
-  return Error.stackTraceLimit - (entry === null ? 0 : OWN_FRAMES)
+  return Error.stackTraceLimit - (entry === null ? 0 : ADDED_FRAMES)
 }
 
 /** Removes the frames of this folder, and those that are above the limit without them. */
-export function removeOwnFrames (error: unknown, limit: number): void {
+export function removeInternalFrames (error: unknown, limit: number): void {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return
   setStack(error, cleanStack(error.stack, limit))
 }
@@ -122,14 +122,14 @@ export function cleanStack (stack: string, limit: number): string {
   const all = stack.split('\n')
   const lines = withoutFrames(all)
   const first = all.findIndex((line) => /^\s+at /.test(line))
-  const isLonger = all.length === lines.length && all.length - first === limit + OWN_FRAMES
+  const isLonger = all.length === lines.length && all.length - first === limit + ADDED_FRAMES
   if (first === -1 || (all.length === lines.length && !isLonger)) return stack
   return lines.slice(0, first + limit).join('\n')
 }
 
 export function withoutFrames (lines: readonly string[]): string[] {
-  const isOwn = (line = ''): boolean => FOLDERS.some((folder) => line.includes(folder))
-  return lines.filter((line, i) => !isOwn(line) && !(line.includes('AsyncLocalStorage.run ') && isOwn(lines[i + 1])))
+  const isHere = (line = ''): boolean => FOLDERS.some((folder) => line.includes(folder))
+  return lines.filter((line, i) => !isHere(line) && !(line.includes('AsyncLocalStorage.run ') && isHere(lines[i + 1])))
 }
 
 /** A method, as the wrapper receives it: `this`, the arguments, and the method itself. */
@@ -158,11 +158,11 @@ export function wrapFunction<T extends (...args: any[]) => unknown> (original: T
     const outer = entry
     const { stackTraceLimit } = Error
     entry = apply
-    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit + OWN_FRAMES)
+    Reflect.set(Error, 'stackTraceLimit', stackTraceLimit + ADDED_FRAMES)
     try {
       return wrapper(self, args, target)
     } catch (error) {
-      removeOwnFrames(error, stackTraceLimit)
+      removeInternalFrames(error, stackTraceLimit)
       throw error
     } finally {
       entry = outer

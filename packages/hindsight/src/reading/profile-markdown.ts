@@ -5,7 +5,7 @@ import { shortFile } from '../errors/stack-frame.js'
 import { mainCause } from '../errors/exception.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { byOrder, hintsOf, isObject, resultsOf, sentencesOf } from '../parts/read.js'
-import { parts as ownParts } from '../parts/index.js'
+import { parts as allParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import type { Profile } from '../store/profile.js'
 import { formatTime } from '../view/components.js'
@@ -31,7 +31,7 @@ type Section = MarkdownSection & { name: string }
 
 /** The fact sheet of a profile, or one part of it, with its differences from the last success that is stored. */
 export async function markdownOf (
-  source: ProfileSource, profile: Profile, part?: unknown, parts: readonly Part[] = ownParts
+  source: ProfileSource, profile: Profile, part?: unknown, parts: readonly Part[] = allParts
 ): Promise<string> {
   const success = await successOf(source, profile, parts)
   return part === undefined
@@ -45,7 +45,7 @@ export async function markdownOf (
  * of a failure.
  */
 export function profileMarkdown (
-  profile: Profile, success: LastSuccess | null = null, parts: readonly Part[] = ownParts
+  profile: Profile, success: LastSuccess | null = null, parts: readonly Part[] = allParts
 ): string {
   const { token, status, method, url } = profile
   const outcome = status === 0 ? 'Not ended' : `${status} ${STATUS_CODES[status] ?? ''}`.trim()
@@ -80,7 +80,7 @@ export function profileMarkdown (
 
 /** One part of a profile, of at most 20,000 bytes: its sections, or its data as JSON. Throws for another name. */
 export function partMarkdown (
-  profile: Profile, part: string, success: LastSuccess | null = null, parts: readonly Part[] = ownParts
+  profile: Profile, part: string, success: LastSuccess | null = null, parts: readonly Part[] = allParts
 ): string {
   const all = sectionsOf(profile, success, parts)
   const sections = all.filter(({ name }) => name === part)

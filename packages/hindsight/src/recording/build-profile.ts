@@ -1,8 +1,8 @@
 import { performance } from '../clock.js'
-import { firstOwnFrame } from '../errors/exception.js'
+import { firstAppFrame } from '../errors/exception.js'
 import { errorsOf, flattenError, maskExceptions, type RequestErrors } from '../errors/masked-exceptions.js'
 import { failureSummary } from '../errors/failure-summary.js'
-import { ownSource } from '../errors/stack-frame.js'
+import { appSource } from '../errors/stack-frame.js'
 import { NoResponseError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
@@ -40,7 +40,7 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
   const isOver = timing.endedAt !== 0
   const end = timing.endedAt || performance.now()
   // The page of an error that came later has taken no time of the request.
-  const own = timing.ownStart < end ? timing.own : 0
+  const internal = timing.internalStart < end ? timing.own : 0
   if (isOver) {
     recording.events?.finish(sentHeaders)
   }
@@ -53,7 +53,7 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
   const hasFailed = recording.failure !== null || recording.routeError !== null
   if (hasFailed && status >= 400) {
     const { summary, handler } = failureSummary(trace, exceptions)
-    collectors.exceptions = { summary, ...firstOwnFrame(exceptions) === undefined && { handler } }
+    collectors.exceptions = { summary, ...firstAppFrame(exceptions) === undefined && { handler } }
   }
   const cut = cutSentence(sending.state, sentHeaders)
   const { exceptions: failure = null } = collectors as { exceptions?: { summary: string } }
@@ -68,7 +68,7 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
     version: PROFILE_VERSION,
     token,
     time: new Date(timing.startedTime).toISOString(),
-    duration: Math.round((end - timing.startedAt - own) * 1000) / 1000,
+    duration: Math.round((end - timing.startedAt - internal) * 1000) / 1000,
     method: request.method,
     url: mask.url(absoluteUrl(origin, targetOf(request))),
     ip: origin.ip,
@@ -113,7 +113,7 @@ function cutSentence (state: Sending, { 'content-length': length }: Headers): st
 // Masking is slower than parsing: lines for which there is no space are not masked.
 function logsOf ({ log }: Recording, mask: Mask, maxBytes: number): LogRecord[] {
   const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
-  const lines = log?.records(ownSource) ?? []
+  const lines = log?.records(appSource) ?? []
   return fittingLogs(lines, maxBytes, reason).flatMap((line) => log?.masked(line, mask) ?? [])
 }
 

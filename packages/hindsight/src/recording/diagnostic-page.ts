@@ -48,14 +48,15 @@ function isSame (hint: Hint, other: Hint): boolean {
 }
 
 /**
- * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `ownPolicy` of the trace. The
- * exception is the one that the page is about.
+ * Makes the diagnostic page of a failed request, and sets its Content-Security-Policy as `diagnosticPolicy` of the
+ * trace. The exception is the one that the page is about.
  */
 export function diagnosticPage (
   trace: RequestTrace, type: Representation['type']
 ): { body: string, exception?: FlattenedException | undefined } {
   const nonce = noncesOf(trace)
-  trace.ownPolicy = `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; ` +
+  trace.diagnosticPolicy =
+    `default-src 'none'; style-src 'nonce-${nonce.style}'; script-src 'nonce-${nonce.script}'; ` +
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
   const failure = failureProfile(trace)
   return {
@@ -84,7 +85,7 @@ export function diagnosticAnswer (trace: RequestTrace, payload: unknown): string
   reply.headers({
     'content-type': 'text/html; charset=utf-8',
     'content-length': Buffer.byteLength(body),
-    'content-security-policy': trace.ownPolicy
+    'content-security-policy': trace.diagnosticPolicy
   })
   return body
 }

@@ -125,6 +125,6 @@ export function addServerTiming ({ reply, recording }: RequestTrace): void {
   }
   const metrics = Array.from(times, ([name, duration]) => `${name};dur=${Math.round(duration * 1000) / 1000}`)
   // A route may have set metrics of its own.
-  const own = headerValues(reply, 'server-timing')
-  reply.header('server-timing', [...own, ...metrics].join(', '))
+  const given = headerValues(reply, 'server-timing')
+  reply.header('server-timing', [...given, ...metrics].join(', '))
 }

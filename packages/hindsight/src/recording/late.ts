@@ -5,7 +5,7 @@ import { isLoggedByFastify } from '../errors/declared-place.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { flattenError, maskExceptions } from '../errors/masked-exceptions.js'
 import { currentHook, type LateRecorder } from '../lifecycle/state.js'
-import { ownSource } from '../errors/stack-frame.js'
+import { appSource } from '../errors/stack-frame.js'
 import { RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { allCollected, plainCopy } from '../parts/collect.js'
@@ -178,7 +178,7 @@ export class LateRecording implements LateRecorder {
     // Makes the profile.
     if (this.#mask === null) this.services.profiler.queue.get(this.#token)
     const { log } = batch
-    const records = log?.records(ownSource) ?? []
+    const records = log?.records(appSource) ?? []
     this.#linesLeft -= records.length
     this.#bytesLeft -= log?.bytes ?? 0
     const mask = this.#maskOf(batch)

@@ -12,7 +12,7 @@ import { routeConfigOf } from '../routing/route-table.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
 import { dataOf } from '../parts/read.js'
-import { doOwnWork } from '../lifecycle/event-loop.js'
+import { doInternalWork } from '../lifecycle/event-loop.js'
 import { newToken, type Profile } from '../store/profile.js'
 import type { Profiler } from '../store/profiler.js'
 import { buildProfile } from './build-profile.js'
@@ -191,7 +191,7 @@ export class Profiles {
     const isDeferred = this.#profiler.defer(token, () => {
       try {
         const late = finish()
-        const profile = doOwnWork(() => this.#build(trace, collected))
+        const profile = doInternalWork(() => this.#build(trace, collected))
         if (!late.begin(trace.mask)) return profile
         for (const { made, name } of app.hindsight.parts) {
           attemptCall(() => made?.(dataOf(profile, name), profile, app.hindsight))

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify'
 import { performance } from '../clock.js'
-import { doOwnWork } from '../lifecycle/event-loop.js'
+import { doInternalWork } from '../lifecycle/event-loop.js'
 import type { EventRecorder, RecordedFunction } from '../lifecycle/event-recorder.js'
 import type { FlattenedException } from '../errors/exception.js'
 import type { RequestLog } from '../logs/log-record.js'
@@ -26,7 +26,7 @@ const NOT_BEGUN = {
   responseReadyAt: 0,
   endedAt: 0,
   /** When Hindsight began to make its page or toolbar. */
-  ownStart: 0,
+  internalStart: 0,
   /** The milliseconds that this took. */
   own: 0,
   /** When the request began, in milliseconds since the epoch. */
@@ -175,7 +175,7 @@ export class Recording {
   }
 
   /** When the work of Hindsight began that has not ended; null: none. */
-  ownSince: number | null = null
+  internalSince: number | null = null
 
   /** Milliseconds since the request arrived. */
   get age (): number {
@@ -199,18 +199,18 @@ export class Recording {
   }
 
   /** Calls a function that may make what Hindsight adds to a response: its time is not that of the application. */
-  measureOwn<T> (make: () => T): T {
+  measureInternal<T> (make: () => T): T {
     const { timing } = this
     const start = performance.now()
-    this.ownSince = start
+    this.internalSince = start
     try {
-      const made = doOwnWork(make)
+      const made = doInternalWork(make)
       if (made === null || made === undefined) return made
-      timing.ownStart ||= start
+      timing.internalStart ||= start
       timing.own += performance.now() - start
       return made
     } finally {
-      this.ownSince = null
+      this.internalSince = null
     }
   }
 

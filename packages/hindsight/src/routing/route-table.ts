@@ -173,12 +173,12 @@ export class RouteTable {
   #addImpliedHead (route: AddedRoute, suffix: string): boolean {
     const { url, constraints = {} } = route
     const add = (entry: Entry): void => { this.#added.push({ url, constraints, entry }) }
-    const own = this.#entries.get(`GET ${url}${suffix}`)
+    const declared = this.#entries.get(`GET ${url}${suffix}`)
     // `/` below a prefix is two routes, with a slash and without. Of one of them only the HEAD route calls `onRoute`.
-    const get = own ?? (route.routePath === '/' ? this.#entries.get(`GET ${route.prefix}${suffix}`) : undefined)
+    const get = declared ?? (route.routePath === '/' ? this.#entries.get(`GET ${route.prefix}${suffix}`) : undefined)
     if (get === undefined || get.handler !== route.handler) return false
     this.#entries.set(`HEAD ${url}`, get)
-    if (own === undefined && route.prefixTrailingSlash !== 'no-slash') {
+    if (declared === undefined && route.prefixTrailingSlash !== 'no-slash') {
       for (const method of get.route.methods) add({ ...get, method, order: this.#order++ })
     }
     add({ ...get, method: 'HEAD', order: -1 })

@@ -47,7 +47,7 @@ export class Profiler {
   readonly #changes = new LruMap<Array<(profile: Profile) => Profile>>(MAX_CHANGED, CHANGE_LIFETIME)
   /** That of the forms, which the processes of a store share; undefined until it is read from the store. */
   #secret: string | undefined
-  readonly #ownSecret = randomBytes(32).toString('hex')
+  readonly #randomSecret = randomBytes(32).toString('hex')
   #isWarm = false
   #closed = false
   #unreadableSince: number | null = null
@@ -77,7 +77,7 @@ export class Profiler {
     } catch {
       // A form changes a stored profile: it is of no use before the store is available.
     }
-    return this.#secret || this.#ownSecret
+    return this.#secret || this.#randomSecret
   }
 
   /** Since when (ms since the epoch) profiles cannot be written or read; null: they can. */

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import createError from '@fastify/error'
 import { parse as parseDuration } from '@lukeed/ms'
-import { parts as ownParts } from '../parts/index.js'
+import { parts as allParts } from '../parts/index.js'
 import type { Criterion, Part } from '../parts/part.js'
 import type { Criteria } from './criteria.js'
 import { ISSUE_SEPARATOR, TOKEN_PATTERN, type ProfileSummary } from './profile.js'
@@ -28,7 +28,7 @@ interface Field {
 }
 
 /** The criteria of the parts of Hindsight, besides those that are fields of each profile. */
-export const PART_CRITERIA: Readonly<Record<string, Criterion>> = Object.fromEntries(ownParts
+export const PART_CRITERIA: Readonly<Record<string, Criterion>> = Object.fromEntries(allParts
   .flatMap(({ search = {} }) => Object.entries(search))
   .filter((entry): entry is [string, Criterion] => typeof entry[1] === 'object'))
 

@@ -4,7 +4,7 @@ import { readProperty } from '../errors/thrown-value.js'
 import { percentDecoded } from '../http/requests.js'
 import { isWarningOrWorse, mostSevere, type LogRecord } from '../logs/log-record.js'
 import { plainCopy } from '../parts/collect.js'
-import { parts as ownParts } from '../parts/index.js'
+import { parts as allParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
 import { labelOf, problemsOf, valuesOf } from '../parts/read.js'
 import { formatCount, cutText } from '../view/text.js'
@@ -72,7 +72,7 @@ export function summarizeProfile (profile: Profile): ProfileSummary {
 
 /** A profile as an engine receives it. */
 export function recordOf (profile: Profile): ProfileRecord {
-  return recordWith(ownParts, profile)
+  return recordWith(allParts, profile)
 }
 
 /** A profile as an engine receives it, with the values of the parts of its application. */
@@ -139,7 +139,7 @@ const SHARE_OF_END = 1 / 4
 const NOTE_BYTES = 350
 
 /** The record of a profile; its JSON has at most `maxBytes`. */
-export function boundedRecord (profile: Profile, maxBytes: number, parts: readonly Part[] = ownParts): ProfileRecord {
+export function boundedRecord (profile: Profile, maxBytes: number, parts: readonly Part[] = allParts): ProfileRecord {
   // It throws for a value without a form in JSON: circular objects, BigInt.
   const record = attemptCall(() => recordWith(parts, profile))
   if (record !== undefined && Buffer.byteLength(record.json) <= maxBytes) return record
@@ -179,9 +179,9 @@ export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reas
   // The log may have been shortened before.
   const countOf = ({ channel, context }: LogRecord): number =>
     channel === 'profiler' && Number.isSafeInteger(context.linesLeftOut) ? Number(context.linesLeftOut) : 0
-  const own = lines.filter((line) => countOf(line) === 0)
-  const shown = mostSevere(own, maxBytes - NOTE_BYTES, (line) => bytesOf(line) + 1, SHARE_OF_END)
-  const dropped = lines.reduce((sum, line) => sum + countOf(line), own.length - shown.length)
+  const written = lines.filter((line) => countOf(line) === 0)
+  const shown = mostSevere(written, maxBytes - NOTE_BYTES, (line) => bytesOf(line) + 1, SHARE_OF_END)
+  const dropped = lines.reduce((sum, line) => sum + countOf(line), written.length - shown.length)
   if (dropped === 0) return shown
   const omitted = formatCount(dropped, 'line was', 'lines were')
   const message = `${omitted} left out, of the oldest and least severe: ${reason}.`

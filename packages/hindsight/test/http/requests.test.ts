@@ -1,15 +1,15 @@
 import t from 'tap'
-import { isOwnPath, isProfilePath } from '../../src/http/requests.js'
+import { isProfilerPath, isProfilePath } from '../../src/http/requests.js'
 import { inBothProducts } from '../support/products.js'
 
 t.test('the paths of the profiler, in each spelling that a router may accept', async (t) => {
   for (const path of ['/_profiler', '/_profiler/', '/_profiler/3fa94c.json', '/_wdt/3fa94c', '/_error/1', '//_profiler', '/%5Fprofiler/x', '/_PROFILER/x']) {
-    t.ok(isOwnPath(path), path)
-    t.ok(isOwnPath(`/base${path}`, '/base'), `/base${path}`)
-    t.notOk(isOwnPath(path, '/base'), `${path} of the application`)
+    t.ok(isProfilerPath(path), path)
+    t.ok(isProfilerPath(`/base${path}`, '/base'), `/base${path}`)
+    t.notOk(isProfilerPath(path, '/base'), `${path} of the application`)
     if (!path.includes('_error')) t.ok(isProfilePath(`/base${path}`, '/base'), `/base${path}`)
   }
-  for (const path of ['/', '/_profilers', '/x/_profiler', '/profiler', '/%zz', '/_fragment']) t.notOk(isOwnPath(path), path)
+  for (const path of ['/', '/_profilers', '/x/_profiler', '/profiler', '/%zz', '/_fragment']) t.notOk(isProfilerPath(path), path)
   t.notOk(isProfilePath('/_profiler', '/base'))
   t.notOk(isProfilePath('/_error/1', ''), 'previews of error pages have profiles')
 })

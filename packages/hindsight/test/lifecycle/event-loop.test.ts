@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { blocksIn, doOwnWork, watchLoop } from '../../src/lifecycle/event-loop.js'
+import { blocksIn, doInternalWork, watchLoop } from '../../src/lifecycle/event-loop.js'
 import { Recording } from '../../src/recording/recording.js'
 import { inBothProducts } from '../support/products.js'
 import { profileOf } from '../support/app.js'
@@ -35,7 +35,7 @@ t.test('a block is one that no timer interrupts', async t => {
 t.test('work of Hindsight is no block', async (t) => {
   const start = performance.now()
   const end = watchLoop()
-  t.equal(doOwnWork(() => { block(80); return 'done' }), 'done')
+  t.equal(doInternalWork(() => { block(80); return 'done' }), 'done')
   await turn()
   end()
   t.same(blocksIn({ start, end: performance.now() }), [])
@@ -45,11 +45,11 @@ t.test('of a block, the milliseconds of Hindsight are reported', async (t) => {
   const start = performance.now()
   const end = watchLoop()
   block(60)
-  doOwnWork(() => { block(30) })
+  doInternalWork(() => { block(30) })
   await turn()
   end()
   const [found] = blocksIn({ start, end: performance.now() })
-  t.ok(found !== undefined && found.own >= 30 && found.end - found.start - found.own >= 50, JSON.stringify(found))
+  t.ok(found !== undefined && found.internal >= 30 && found.end - found.start - found.internal >= 50, JSON.stringify(found))
 })
 
 inBothProducts('a blocked event loop is a problem, with its line or the command for it', async (t, build) => {
@@ -84,6 +84,6 @@ inBothProducts('a blocked event loop is a problem, with its line or the command 
 
 t.test('work of Hindsight that fails has ended', async t => {
   const recording = new Recording()
-  t.throws(() => recording.measureOwn(() => { throw new Error('no') }), { message: 'no' })
-  t.equal(recording.ownSince, null)
+  t.throws(() => recording.measureInternal(() => { throw new Error('no') }), { message: 'no' })
+  t.equal(recording.internalSince, null)
 })

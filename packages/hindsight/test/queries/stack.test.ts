@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 import { QUERY_CHANNEL } from '../../src/queries/channel.js'
-import { framesHere, removeOwnFrames } from '../../src/queries/stack.js'
+import { framesHere, removeInternalFrames } from '../../src/queries/stack.js'
 import { testdir } from '../support/folder.js'
 
 const inner = (): string | undefined => framesHere()
@@ -71,7 +71,7 @@ t.test('calls of Hindsight are removed from a stack that is read-only', async (t
   const own = `    at observed (${join(import.meta.dirname, '../../src/queries/query.ts')}:1:1)`
   const stored = '    at AsyncLocalStorage.run (node:async_hooks:346:14)'
   Object.defineProperty(error, 'stack', { value: ['Error: x', stored, own, stored, own, ...frames].join('\n'), writable: false })
-  removeOwnFrames(error, 10)
+  removeInternalFrames(error, 10)
   t.same(error.stack?.split('\n'), ['Error: x', ...frames])
   t.match(Object.getOwnPropertyDescriptor(error, 'stack'), { enumerable: false, configurable: true })
 })

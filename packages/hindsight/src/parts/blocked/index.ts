@@ -1,6 +1,6 @@
 import { parseSetCookie, type Cookie } from 'set-cookie-parser'
 import { refusalOf } from '../../errors/refusal.js'
-import { isOwnOrigin } from '../../http/origin.js'
+import { isSameOrigin } from '../../http/origin.js'
 import type { Refusal, RequestTrace } from '../../lifecycle/state.js'
 import type { Profile } from '../../store/profile.js'
 import { cutText, visibleLine } from '../../view/text.js'
@@ -51,7 +51,7 @@ function corsBlock ({ request, services }: RequestTrace, sent: Sent, verdict: Co
   const { mask, originOf } = services
   // Browsers show the response of a navigation, whatever its origin.
   if (origin === undefined || (mode !== undefined && mode !== 'cors')) return null
-  if (isOwnOrigin(origin, originOf(request)) || site === 'same-origin') return null
+  if (isSameOrigin(origin, originOf(request)) || site === 'same-origin') return null
   if (verdict !== null) {
     const hasCredentials = cookie !== undefined && mode === 'cors'
     return verdictBlock(verdict, hasCredentials && sent['access-control-allow-credentials'] !== 'true')

@@ -3,10 +3,10 @@ import { isAbsolute, relative } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { performance } from '../../clock.js'
-import { isOwnOrigin } from '../../http/origin.js'
+import { isSameOrigin } from '../../http/origin.js'
 import type { RequestTrace } from '../../lifecycle/state.js'
 import { originalPlace, toPath } from '../../errors/source-map.js'
-import { isInternal, isOwn } from '../../errors/stack-frame.js'
+import { isInternal, isAppFile } from '../../errors/stack-frame.js'
 import type { WorkKind } from '../../lifecycle/work-log.js'
 import type { Mask } from '../../mask/mask.js'
 import { cutText } from '../../view/text.js'
@@ -129,17 +129,17 @@ function isRequested ({ request, recording, services }: RequestTrace): boolean {
   if (headers[CPU_HEADER] !== '1' && parameter !== '1') return false
   if (!recording.isRecording || !services.isDebugClient(request)) return false
   // A replay repeats earlier headers.
-  return recording.replayOf !== undefined || isOwnRequest(request, services)
+  return recording.replayOf !== undefined || isPageRequest(request, services)
 }
 
 // Pages of other sites must not start recordings. Browsers send `Sec-Fetch-Site` by https and to local addresses
 // (Fetch Metadata, section 2.4). Elsewhere a page can hide its origin, except if it sends a header of its own.
-function isOwnRequest (request: FastifyRequest, { originOf }: RequestTrace['services']): boolean {
+function isPageRequest (request: FastifyRequest, { originOf }: RequestTrace['services']): boolean {
   const { origin, referer, 'sec-fetch-site': site, [CPU_HEADER]: flag } = request.headers
   if (site !== undefined) return site === 'same-origin' || site === 'none'
   const page = origin ?? referer
   if (page === undefined) return flag === '1'
-  return URL.canParse(page) && isOwnOrigin(new URL(page).origin, originOf(request))
+  return URL.canParse(page) && isSameOrigin(new URL(page).origin, originOf(request))
 }
 
 const MAX_NAME = 200
@@ -229,5 +229,5 @@ function kindOf (file: string, url: string): CodeKind {
   if (url.startsWith('node:')) return 'node'
   if (isInternal(file)) return 'hindsight'
   // Code without a file is generated at run time, such as the validators of Fastify.
-  return isOwn(file) ? 'own' : 'dependency'
+  return isAppFile(file) ? 'own' : 'dependency'
 }

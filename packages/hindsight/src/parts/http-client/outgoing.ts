@@ -1,7 +1,7 @@
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { performance, roundTime } from '../../clock.js'
-import { ownSource, ownSources } from '../../errors/stack-frame.js'
+import { appSource, appSources } from '../../errors/stack-frame.js'
 import { messageOf, readProperty } from '../../errors/thrown-value.js'
 import type { HookRun } from '../../lifecycle/event-recorder.js'
 import type { Recording } from '../../recording/recording.js'
@@ -167,7 +167,7 @@ export const callLog = definePart<CallLog>({
   start: watchOutgoing,
   data ({ calls, count, services }, recording) {
     const all = calls.map((call) => recorded(call, services, recording))
-    const identifiers = identifierPositions(all, calls.map(({ frames = '' }) => ownSources(frames).join()))
+    const identifiers = identifierPositions(all, calls.map(({ frames = '' }) => appSources(frames).join()))
     return { count, calls: all.map((call, i) => ({ ...call, identifier: identifiers[i] })) }
   }
 })
@@ -189,7 +189,7 @@ function recorded (call: Call, { mask, settings }: Services, { timing, until }: 
     status: status ?? null,
     start: roundTime(startedAt - timing.startedAt),
     duration: isOpen ? null : roundTime(endedAt - startedAt),
-    source: ownSource(frames),
+    source: appSource(frames),
     ...hook != null && hook.position !== 0 && { hook: hook.position },
     ...(profile !== null && { profile }),
     ...(error !== undefined && { error: mask.text(textOf(error)).slice(0, 1_000) }),

@@ -1,4 +1,4 @@
-import { firstOwnFrame, mainCause, type FlattenedException } from '../../errors/exception.js'
+import { firstAppFrame, mainCause, type FlattenedException } from '../../errors/exception.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import { cutText, escapeMarkdown, html, oneLine, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
@@ -103,7 +103,7 @@ function repeatedResponse (profile: Profile): string {
   const repeated = all.find(({ code }) => code === REPEATED) as FlattenedException | undefined
   if (repeated === undefined) return ''
   const { sentBy, bodyNote = '' } = dataOf(profile, 'response')
-  const frame = firstOwnFrame([repeated])
+  const frame = firstAppFrame([repeated])
   const second = frame === undefined ? returnedBy(repeated) : `that of ${placeOf(frame)}`
   const [, why] = /^not sent: (.* returned undefined)$/.exec(String(bodyNote)) ?? []
   if (typeof sentBy === 'string') {
@@ -134,7 +134,7 @@ function endingName (event: ListenerEvent): string {
 
 function errorText (exception: FlattenedException): string {
   const { name, code, message } = exception
-  const frame = firstOwnFrame([exception])
+  const frame = firstAppFrame([exception])
   const where = frame === undefined ? '' : ` (${placeOf(frame)})`
   const detail = message.trim() === '' ? code : message
   const title = detail === undefined ? name : `${name}: ${detail}`

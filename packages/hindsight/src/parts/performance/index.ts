@@ -119,9 +119,10 @@ function performanceRecord ({ recording, services: { lifecycle }, declaredRoute:
   const { timing, work } = recording
   const routeHooks = route?.hooks.includes('preHandler') === true
   // The hooks of the stages of a lifecycle.
-  const ownHooks = route === null ? [] : ownHooksOf(route, recording, lifecycle?.stages ?? {})
-  const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt, ownStart, own } = timing
-  const ownWithin = ownStart > serializeStart && ownStart < serializeEnd ? own : 0
+  const ownHooks = route === null ? [] : hooksOfStages(route, recording, lifecycle?.stages ?? {})
+  const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt } = timing
+  const { own, internalStart } = timing
+  const internalWithin = internalStart > serializeStart && internalStart < serializeEnd ? own : 0
   return {
     ...(handlerStart !== 0 && { handlerStart: roundTime(handlerStart - startedAt) }),
     ...(routeHooks && { routeHooks }),
@@ -129,10 +130,10 @@ function performanceRecord ({ recording, services: { lifecycle }, declaredRoute:
     ...(handlerEnd !== 0 && { handler: roundTime(handlerEnd - handlerStart) }),
     ...(serializeEnd !== 0 && {
       serializeStart: roundTime(serializeStart - startedAt),
-      serialize: roundTime(serializeEnd - serializeStart - ownWithin)
+      serialize: roundTime(serializeEnd - serializeStart - internalWithin)
     }),
     ...(responseReadyAt !== 0 && { firstByte: roundTime(responseReadyAt - startedAt - own) }),
-    ...(own !== 0 && { hindsightStart: roundTime(ownStart - startedAt), hindsight: roundTime(own) }),
+    ...(own !== 0 && { hindsightStart: roundTime(internalStart - startedAt), hindsight: roundTime(own) }),
     ...(work !== undefined && { budget: work.budget(responseReadyAt, own) })
   }
 }
@@ -143,7 +144,7 @@ const STAGES: readonly string[] = ['onRequest', 'preParsing', 'preValidation', '
  * When hooks of the route itself ran, which are not recorded: between the recorded functions of other stages. Those of
  * `onSend` end with the response, and `preHandler` is part of the handler's time.
  */
-function ownHooksOf (
+function hooksOfStages (
   { hooks, options }: DeclaredRoute, { timing, events, reply }: Recording, hookOf: Readonly<Record<string, string>>
 ): Data[] {
   const { startedAt, parsedAt, handlerStart, responseReadyAt } = timing

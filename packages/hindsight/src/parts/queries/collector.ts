@@ -223,11 +223,11 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
 }
 
 /** The frames of the same line are the same in later requests: to read them took a third of the time of a query. */
-const ownFrames = cachedFunction((text: string) => stackFrames(text, { isMapped: false }).filter(({ own }) => own)
+const appFrames = cachedFunction((text: string) => stackFrames(text, { isMapped: false }).filter(({ own }) => own)
   .map((frame) => ({ source: positionOf(frame) })))
 
 function framesOf (frames: string | null | undefined): Traced['frames'] {
-  return ownFrames(frames ?? '')
+  return appFrames(frames ?? '')
 }
 
 function sourceOf (frames: string | null | undefined): string | null {

@@ -140,11 +140,11 @@ const COMMON = [
   String.raw`:(?!=)|[\t-\r \p{L}\p{M}\w!%&()*+,.;<=>?^{|}~]`
 ]
 /** Further signs, and placeholders without a value. */
-const OWN: Readonly<Record<string, string>> = {
+const FURTHER: Readonly<Record<string, string>> = {
   postgresql: String.raw`[@#[\]]|\$\d+(?![\w$])`, sqlite: String.raw`\[\w+\]|[@$]`, mysql: '[]'
 }
-const READABLE: Readonly<Record<string, RegExp | undefined>> = Object.fromEntries(Object.entries(OWN)
-  .map(([system, own]) => [system, new RegExp(`^(?:${[...COMMON, own].join('|')})*$`, 'u')]))
+const READABLE: Readonly<Record<string, RegExp | undefined>> = Object.fromEntries(Object.entries(FURTHER)
+  .map(([system, further]) => [system, new RegExp(`^(?:${[...COMMON, further].join('|')})*$`, 'u')]))
 
 /** Words with which a SELECT may write or lock. */
 const WRITES = new Set(('insert update delete merge upsert create alter drop truncate call do copy grant revoke ' +

@@ -148,7 +148,7 @@ function recordResponse (trace: RequestTrace, payload: unknown, content: unknown
     if (stream !== null) body = stream
     else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
     else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
-    else if (trace.ownPolicy !== undefined) body = DIAGNOSTIC_PAGE
+    else if (trace.diagnosticPolicy !== undefined) body = DIAGNOSTIC_PAGE
     else if (hasBody && status !== 204 && isText && text) body = shownText(text, length, mask)
     return {
       status,

@@ -95,7 +95,7 @@ export function waitsOf (recording: Recording): TracedWait[] | null {
   const all = [...waits.values()].flatMap(({ at, kind, startedAt, timer }) => {
     // Nothing waits for an unreferenced timer, except for a promise.
     if (timer?.hasRef() === false && !at.stack?.includes('node:timers/promises')) return []
-    const frames = ownFrames(at, kind)
+    const frames = appFrames(at, kind)
     const [source, ...callers] = frames.map(({ file, line }) => `${file}:${line}`)
     const name = frames[0]?.function.replace(/^.*<anonymous>$|^(?:async )?(?:Object\.)?/, '') ?? ''
     return source === undefined ? [] : [{ kind, startedAt, name, source, callers }]
@@ -113,7 +113,7 @@ export function waitsOf (recording: Recording): TracedWait[] | null {
  * The calls of the application, up to Fastify: what has called Fastify is an earlier hook, which has ended. None for a
  * timer that a package or Node.js has set for itself.
  */
-function ownFrames ({ stack = '' }: Wait['at'], kind: Wait['kind']): StackFrame[] {
+function appFrames ({ stack = '' }: Wait['at'], kind: Wait['kind']): StackFrame[] {
   const isOfOthers = ({ file, own }: StackFrame): boolean => packageOf(file) === 'fastify' ||
     (kind === 'timer' && !own && !/^node:(?:internal\/)?(?:timers|async_hooks|util\b)/.test(file))
   const frames = stackFrames(splitStack(String(stack), '').frames)

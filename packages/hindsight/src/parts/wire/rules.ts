@@ -17,12 +17,12 @@ export function rulesOf (schema: unknown, name: string, shared: Data): (change: 
   const root = { schema: schema as Data, at: name, root: schema as Data, base: name }
 
   return ({ kind, path, from, to }) => {
-    let [parents, own]: [Place[], Place[]] = [[], applicable(root, shared)]
-    for (const name of path) [parents, own] = [own, own.flatMap((place) => below(place, name, shared))]
-    if (kind === 'added') return ruleAt(own.find(({ schema }) => 'default' in schema), 'default')
+    let [parents, places]: [Place[], Place[]] = [[], applicable(root, shared)]
+    for (const name of path) [parents, places] = [places, places.flatMap((place) => below(place, name, shared))]
+    if (kind === 'added') return ruleAt(places.find(({ schema }) => 'default' in schema), 'default')
     const other = JSON_TYPES.has(from.type) || !isResponse ? undefined : otherRule(kind, from, to)
-    const fixed = own.find(({ schema }) => 'const' in schema && schema.const === to.copy)
-    if (kind === 'changed') return typeRule(own, from, to) ?? ruleAt(fixed, 'const') ?? other
+    const fixed = places.find(({ schema }) => 'const' in schema && schema.const === to.copy)
+    if (kind === 'changed') return typeRule(places, from, to) ?? ruleAt(fixed, 'const') ?? other
     if (other !== undefined) return other
     const field = String(path.at(-1))
     const closed = parents.find(({ schema }) =>

@@ -99,9 +99,9 @@ interface Config { text?: string, values?: unknown, cursor?: Config }
 
 function begin (args: readonly unknown[], run: Run | undefined): Query | null {
   const [config, values] = args as [string | Config | undefined, unknown]
-  const { text, values: ownValues } = typeof config === 'string' ? { text: config } : config?.cursor ?? config ?? {}
+  const { text, values: configValues } = typeof config === 'string' ? { text: config } : config?.cursor ?? config ?? {}
   if (typeof text !== 'string') return null
-  const parameters = Array.isArray(values) ? values : ownValues
+  const parameters = Array.isArray(values) ? values : configValues
   return beginQuery({ system: 'postgresql', statement: text, parameters, run })
 }
 

@@ -1,7 +1,7 @@
 import { beginQuery, endQuery, type Query } from '../query.js'
 import type { Kind } from '../run.js'
 import {
-  cleanStack, frameLimit, framesHere, removeOwnFrames, setStack, withoutFrames, wrapFunction, wrapMethod
+  cleanStack, frameLimit, framesHere, removeInternalFrames, setStack, withoutFrames, wrapFunction, wrapMethod
 } from '../stack.js'
 
 type Sql = ((...args: any[]) => unknown) & Record<string, unknown>
@@ -56,8 +56,8 @@ function observePostgresJs (sql: Sql, common: Common = { client: sql }): Sql {
     })
   }
   wrapMethod(sql, 'reserve', (self, args, original) => {
-    return (original.apply(target(self), args) as Promise<Sql>).then((own) =>
-      observePostgresJs(own, { ...common, connection: own }))
+    return (original.apply(target(self), args) as Promise<Sql>).then((reserved) =>
+      observePostgresJs(reserved, { ...common, connection: reserved }))
   })
   return observed
 }
@@ -85,7 +85,7 @@ class Transaction {
       Promise.all(Array.isArray(result) ? result : [result]).then(() => {
         if (this.#isOuter) begin('commit')
       }, (error: unknown) => {
-        removeOwnFrames(error, limit)
+        removeInternalFrames(error, limit)
         begin(this.#isOuter ? 'rollback' : 'rollback to savepoint')
       })
       return result
@@ -156,15 +156,16 @@ function repairOrigin (pending: Pending): void {
   const origin = values.find((value): value is Error => value instanceof Error)
   if (origin === undefined || repaired.has(origin)) return
   repaired.add(origin)
-  if (pending.handler.debug !== undefined) return removeOwnFrames(origin, frameLimit())
-  const own = withoutFrames(String(origin.stack).split('\n'))
+  if (pending.handler.debug !== undefined) return removeInternalFrames(origin, frameLimit())
+  const lines = withoutFrames(String(origin.stack).split('\n'))
   const caller = withoutFrames(String(new Error('').stack).split('\n')).slice(1)
-  origin.stack = [...own, ...caller].slice(0, 1 + ORIGIN_FRAMES).join('\n')
+  origin.stack = [...lines, ...caller].slice(0, 1 + ORIGIN_FRAMES).join('\n')
 }
 
 function repairStack (error: unknown, origin: string, limit: number): void {
   if (!(error instanceof Error) || typeof error.stack !== 'string') return
   const appended = origin.replace(/.*\n/, '\n')
-  const own = error.stack.endsWith(appended) ? error.stack.slice(0, error.stack.length - appended.length) : error.stack
-  setStack(error, cleanStack(own, limit) + error.stack.slice(own.length))
+  let { stack } = error
+  if (stack.endsWith(appended)) stack = stack.slice(0, stack.length - appended.length)
+  setStack(error, cleanStack(stack, limit) + error.stack.slice(stack.length))
 }

@@ -1,7 +1,7 @@
 import { attemptCall } from '../../call.js'
 import { mainCause } from '../../errors/exception.js'
 import { byOrder, labelOf, resultsOf } from '../../parts/read.js'
-import { parts as ownParts } from '../../parts/index.js'
+import { parts as allParts } from '../../parts/index.js'
 import type { ComparedSection, Part } from '../../parts/part.js'
 import { flattenPaths, Section, type Values } from '../../parts/section.js'
 import type { Profile } from '../../store/profile.js'
@@ -14,7 +14,7 @@ export type Comparison = ReturnType<typeof compareProfiles>
  * Compares two profiles, section by section: those that differ first, then those that are in each comparison, then
  * those of other data. Volatile values are not counted.
  */
-export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] = ownParts) {
+export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] = allParts) {
   const names = [...new Set([...Object.keys(a.collectors), ...Object.keys(b.collectors)])]
   const others = names.filter((name) => !parts.some((part) => part.name === name)).map((name): Part => ({ name }))
   const sections = [...parts, ...others]
@@ -41,7 +41,7 @@ function comparedOf (profile: Profile) {
 
 function compareSection (part: Part, section: ComparedSection, a: Profile, b: Profile): Section {
   const { name } = part
-  const isWithoutPanel = ownParts.includes(part) && part.panel === undefined
+  const isWithoutPanel = allParts.includes(part) && part.panel === undefined
   const label = section.label ?? (isWithoutPanel ? name : labelOf(part))
   const builder = new Section(section.name ?? name, label, [a.token, b.token])
   const { compare, values } = section

@@ -16,7 +16,7 @@ interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
   /** What the fields select; absent where the search failed. */
   criteria?: Criteria
   /** The criteria of the parts of the application. */
-  own?: readonly string[]
+  added?: readonly string[]
   problem?: string
   stats?: StorageStats
   counters?: Readonly<WriteCounters>
@@ -133,8 +133,8 @@ function compareForm ({ base }: PageOptions): SafeHtml {
 <button type="submit">Compare selected</button></form>`
 }
 
-function searchForm ({ fields = {}, own = [] }: SearchResult, current: string, { base }: PageOptions): SafeHtml {
-  const textFields: typeof TEXT_FIELDS = { ...TEXT_FIELDS, ...Object.fromEntries(own.map((name) => [name, [name]])) }
+function searchForm ({ fields = {}, added = [] }: SearchResult, current: string, { base }: PageOptions): SafeHtml {
+  const textFields: typeof TEXT_FIELDS = { ...TEXT_FIELDS, ...Object.fromEntries(added.map((name) => [name, [name]])) }
   const { q = '', error = '', limit = DEFAULTS.limit } = fields
   const isOpen = current === '' && criteriaOf(fields).some(([name]) => name !== 'q')
   const texts = Object.entries(textFields).map(([name, [label, placeholder = '']]) =>

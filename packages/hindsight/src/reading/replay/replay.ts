@@ -3,7 +3,7 @@ import { finished } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import createError from '@fastify/error'
 import type { FastifyInstance, InjectOptions } from 'fastify'
-import { isOwnPath } from '../../http/requests.js'
+import { isProfilerPath } from '../../http/requests.js'
 import type { Profile } from '../../store/profile.js'
 import { NotSendableError, type StoredRequest } from './stored-request.js'
 
@@ -16,7 +16,7 @@ const ReplayFailedError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay fai
 /** Why the request cannot be replayed; `base`: the prefix of the application. */
 export function replayProblem ({ bodyProblem, target }: StoredRequest, base: string): string | undefined {
   if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
-  return isOwnPath(target.split('?', 1).join(), base) ? 'It is a request of the profiler itself.' : undefined
+  return isProfilerPath(target.split('?', 1).join(), base) ? 'It is a request of the profiler itself.' : undefined
 }
 
 /**

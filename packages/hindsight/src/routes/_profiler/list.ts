@@ -66,7 +66,7 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const view = { base: baseOf(request), formToken: await formTokenOf(request) }
     const above = isNewest && parts.map((part) => attemptCall(() => part.aboveList?.(view, waiting.length)))
     const routes = await routesMarkup(request, stats.profiles === 0)
-    const found = { ...page, failures, fields, criteria, own: criteriaOf(parts), routes }
+    const found = { ...page, failures, fields, criteria, added: criteriaOf(parts), routes }
     const state = { stats, counters, lastLoss, waiting, above }
     return await sendPage(request, reply, (options) => searchPage({ ...found, ...state }, options))
   } catch (error) {

@@ -81,7 +81,7 @@ inBothProducts('the budget of a request is in its profile and on its diagnostic 
 
 inBothProducts('the time in which the diagnostic page is made is none of the request', async (t, build) => {
   const app = await build((app) => {
-    app.get('/', async (request) => traceOf(request).recording.measureOwn(() => {
+    app.get('/', async (request) => traceOf(request).recording.measureInternal(() => {
       const end = performance.now() + 150
       while (performance.now() < end);
       return { duration: unfinishedProfile(traceOf(request), []).duration }

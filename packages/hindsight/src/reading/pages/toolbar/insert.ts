@@ -101,11 +101,11 @@ function isNavigation ({ headers }: FastifyRequest): boolean {
   return destination === undefined || destination === 'document' || destination === 'iframe'
 }
 
-function isWholePage ({ reply, ownPolicy }: RequestTrace): boolean {
+function isWholePage ({ reply, diagnosticPolicy }: RequestTrace): boolean {
   const header = (name: string): string => String(reply.getHeader(name) ?? '')
   const type = header('content-type')
   const charset = /charset\s*=\s*"?([^\s;"]*)/i.exec(type)?.[1] ?? ''
-  return ownPolicy === undefined &&
+  return diagnosticPolicy === undefined &&
     /^text\/html\s*(?:;|$)/i.test(type) && /^(?:utf-?8)?$/i.test(charset) &&
     !isRedirect(reply) && reply.statusCode !== 206 &&
     /^(?:identity)?$/i.test(header('content-encoding')) && /^(?:inline\b.*)?$/i.test(header('content-disposition'))

@@ -60,8 +60,8 @@ function permissionOf (policy: string, kind: Kind, origin: PageOrigin): Permissi
 
 // CSP3, section 6.7.2.8. Wildcards within a name and sources with a path count as other origins.
 function includesOrigin (sources: readonly string[], { scheme, authority }: PageOrigin): boolean {
-  const own = new Set(['*', "'self'", `${scheme}:`, ...authority === '' ? [] : [authority, `${scheme}://${authority}`]])
-  return sources.some((source) => own.has(source))
+  const all = new Set(['*', "'self'", `${scheme}:`, ...authority === '' ? [] : [authority, `${scheme}://${authority}`]])
+  return sources.some((source) => all.has(source))
 }
 
 // The first directive of a name counts (CSP3, section 2.2.1).
