@@ -8,12 +8,8 @@ import type { Data, HtmlValue, SafeHtml } from '../view/text.js'
 import type { Profile, ProfileSummary, UnfinishedProfile } from '../store/profile.js'
 import type { Section, Values } from './section.js'
 
-declare module '../lifecycle/state.js' {
-  interface Services {
-    /** The parts of Hindsight, and those of the application. */
-    readonly parts: readonly Part[]
-  }
-}
+/** The services of an application, as `app.hindsight`. */
+export type PublishedServices = FastifyInstance['hindsight']
 
 /** The groups of the menu, in their order. */
 export const GROUPS = {
@@ -263,9 +259,9 @@ export interface Part<T = any, K = any> extends Slot<K> {
   /** The data that are known when the profile is built; undefined: none. */
   build?: (built: BuiltRequest) => unknown
   /** Called once, when the profile of a request was made. */
-  made?: (data: T, profile: Profile, services: FastifyInstance['hindsight']) => void
+  made?: (data: T, profile: Profile, services: PublishedServices) => void
   /** The data with what the query of a page asks for, besides what is stored; undefined: nothing. */
-  expand?: (data: T, query: PanelView['query'], services: FastifyInstance['hindsight']) => Promise<T | undefined>
+  expand?: (data: T, query: PanelView['query'], services: PublishedServices) => Promise<T | undefined>
   panel?: InternalPanel<T>
   /** What is wrong, as lists of profiles show it; default: how many errors and warnings its panel has. */
   issue?: (data: T, profile: Profile) => string | undefined

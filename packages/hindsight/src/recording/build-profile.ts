@@ -32,7 +32,7 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
   const { maxBytes, collected = {}, ofApplication } = options
   const { request, recording } = trace
   const { followOf, parent = followOf ?? undefined, replayOf, sending, timing, token = '' } = recording
-  const { originOf, parts } = trace.services
+  const { originOf, parts } = trace.scope.hindsight
   const sentHeaders = sending.headers
   trace.hideParamsOf(sentHeaders.location)
   const { mask } = trace

@@ -20,7 +20,7 @@ const MIN_SLOW = 100
 
 /** The profile of a failed request until now, and what its page shows besides. */
 function failureProfile (trace: RequestTrace): FailureProfile {
-  const { request, mask, services: { originOf, parts } } = trace
+  const { request, mask, scope: { hindsight: { originOf, parts } } } = trace
   const { events, log, profile: stored, raisedBy, timing } = trace.recording
   const origin = originOf(request)
   const shown = parts.filter(({ name, hints, sentence }) => hints ?? sentence ?? name === 'request')

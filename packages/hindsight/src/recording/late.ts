@@ -9,6 +9,7 @@ import { appSource } from '../errors/stack-frame.js'
 import { RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { allCollected, plainCopy } from '../parts/collect.js'
+import type { PublishedServices } from '../parts/part.js'
 import { dataOf, isObject } from '../parts/read.js'
 import type { Profile } from '../store/profile.js'
 import type { Recording } from './recording.js'
@@ -30,8 +31,6 @@ const MAX_WAITING = 100
 /** The share of the time of this thread that all writes together may take, and the milliseconds that they may save. */
 const MAX_SHARE = 0.02
 const MAX_CREDIT = 200
-
-type Services = FastifyInstance['hindsight']
 
 /** That of this thread: tests of an application may replace the global one. */
 const { setTimeout } = globalThis
@@ -83,7 +82,7 @@ function scheduleNext (): void {
  * profile. It references neither the request nor what was recorded of it.
  */
 export class LateRecording implements LateRecorder {
-  readonly services: Services
+  readonly services: PublishedServices
   /** When the batch is to be written, on the clock of `performance.now()`. */
   dueAt = 0
   readonly #token: string
@@ -102,7 +101,7 @@ export class LateRecording implements LateRecorder {
   #linesLeft = MAX_LINES
   #bytesLeft = MAX_BYTES
 
-  constructor (token: string, recording: Recording, services: Services) {
+  constructor (token: string, recording: Recording, services: PublishedServices) {
     const { raised, otherErrors } = recording
     this.#known = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
@@ -200,7 +199,7 @@ export class LateRecording implements LateRecorder {
 
 /** A profile with what came after the response. */
 function completed (
-  profile: Profile, logs: Profile['logs'], late: Readonly<Record<string, unknown>>, parts: Services['parts']
+  profile: Profile, logs: Profile['logs'], late: Readonly<Record<string, unknown>>, parts: PublishedServices['parts']
 ): Profile {
   const collectors = { ...profile.collectors }
   for (const [name, data] of Object.entries(late)) {

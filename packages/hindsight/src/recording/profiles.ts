@@ -7,10 +7,11 @@ import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import { isProfilePath, pathMatches, pathnameOf, targetOf } from '../http/requests.js'
 import { isRedirect } from '../http/responses.js'
-import { requestContext, type LateRecorder, type RequestTrace, type Services } from '../lifecycle/state.js'
+import { requestContext, type LateRecorder, type RequestTrace } from '../lifecycle/state.js'
 import { routeConfigOf } from '../routing/route-table.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
+import type { PublishedServices } from '../parts/part.js'
 import { dataOf } from '../parts/read.js'
 import { doInternalWork } from '../lifecycle/event-loop.js'
 import { newToken, type Profile } from '../store/profile.js'
@@ -41,7 +42,7 @@ process.prependListener('exit', (code) => {
 export interface ProfileAddress { token: string, url: string }
 
 interface ProfilesOptions {
-  services: Services
+  services: PublishedServices
   profiler: Profiler
   settings: ProfilerSettings
   /** Those of the application, for its configuration. */
@@ -54,7 +55,7 @@ interface ProfilesOptions {
 
 /** Decides whether a request has a profile, and queues it. */
 export class Profiles {
-  readonly #services: Services
+  readonly #services: PublishedServices
   readonly #profiler: Profiler
   readonly #collectors: NonNullable<ProfilerSettings['collectors']>
   readonly #policy: ReturnType<typeof collectPolicy>
@@ -255,7 +256,7 @@ function collectPolicy (options: ProfilerSettings) {
     return value === '1' || value === '0' ? value === '1' : undefined
   }
 
-  function matches (request: FastifyRequest, warn: Services['warn']): boolean {
+  function matches (request: FastifyRequest, warn: PublishedServices['warn']): boolean {
     if (typeof matcher !== 'function') return matcher === undefined || pathMatches(matcher, pathnameOf(request))
     try {
       return matcher(request)

@@ -7,10 +7,10 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
 import { readProperty } from '../errors/thrown-value.js'
-import { replayContext, requestContext, type RequestTrace, type Services } from '../lifecycle/state.js'
+import { replayContext, requestContext, type RequestTrace } from '../lifecycle/state.js'
 import type { ProfilerSettings } from '../options.js'
 import { WorkLog } from '../lifecycle/work-log.js'
-import type { Part } from '../parts/part.js'
+import type { Part, PublishedServices } from '../parts/part.js'
 import { routeErrorOf } from '../routing/no-match.js'
 import type { LogCapture } from '../logs/log-capture.js'
 import type { Profile } from '../store/profile.js'
@@ -31,7 +31,7 @@ const MAX_CALLS = 5
  * lifecycle, call its methods, in the order in which they are here.
  */
 export class Recorder {
-  readonly #services: Services
+  readonly #services: PublishedServices
   readonly #profiler: Profiler | null
   /** The recorded requests whose responses have not ended, in the order of their arrival. */
   readonly #open = new Set<RequestTrace>()
@@ -42,7 +42,7 @@ export class Recorder {
 
   /** `settings`: null where no request is profiled; then failures are recorded for their diagnostic pages only. */
   constructor (
-    services: Services, profiler: Profiler | null, settings: ProfilerSettings | null, options: object
+    services: PublishedServices, profiler: Profiler | null, settings: ProfilerSettings | null, options: object
   ) {
     this.#services = services
     this.#profiler = profiler

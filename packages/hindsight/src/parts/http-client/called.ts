@@ -1,7 +1,6 @@
 import { messageOf, readProperty } from '../../errors/thrown-value.js'
-import type { Services } from '../../lifecycle/state.js'
 import { readProfile, type Profile } from '../../store/profile.js'
-import type { Part, TimelineEntry } from '../part.js'
+import type { Part, PublishedServices, TimelineEntry } from '../part.js'
 import { listOf, timelineOf, type Data } from '../read.js'
 import { profileAddress } from './outgoing.js'
 
@@ -24,8 +23,9 @@ export interface Called {
  * The calls with what the called server did for one of them, whose number from 1 is given: that is read from the
  * server's own profile, in debug mode only. Undefined: nothing is known of it.
  */
-export async function withCalled (data: Data, number: number, services: Services): Promise<Data | undefined> {
-  const { debug, settings, parts } = services
+export async function withCalled (
+  data: Data, number: number, { debug, settings, parts }: PublishedServices
+): Promise<Data | undefined> {
   const calls = listOf(data.calls)
   const call = calls[number - 1]
   if (!debug || call?.profile === undefined) return undefined

@@ -94,7 +94,7 @@ function readWaiting (trace: RequestTrace): Waiting {
 
 /** The queries, calls and spans that have not ended. */
 function pendingEntries (trace: RequestTrace): PendingWork[] {
-  const parts = trace.services.parts
+  const parts = trace.scope.hindsight.parts
     .filter(({ name, timeline, collect }) => timeline !== undefined && collect === undefined && name !== 'performance')
   const profile = { ...unfinishedProfile(trace, parts), url: '', events: [] } as unknown as Profile
   return timelineOf(parts, profile).filter(({ duration }) => duration === null)
