@@ -32,7 +32,8 @@ export function hostile (): Partial<FailureProfile> {
     hints: [{ title: HOSTILE, text: HOSTILE, code: HOSTILE, routes: [{ methods: [HOSTILE], pattern: HOSTILE, why: HOSTILE }] }],
     ...requested(HOSTILE, `javascript:${HOSTILE}`, { [HOSTILE]: HOSTILE }, HOSTILE),
     raisedBy: { stage: HOSTILE, listener: HOSTILE },
-    token: HOSTILE,
-    profileUrl: `/${HOSTILE}`
+    // Hindsight makes them.
+    token: 'abc123',
+    profileUrl: '/_profiler/abc123'
   }
 }

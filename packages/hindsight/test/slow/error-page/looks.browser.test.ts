@@ -35,7 +35,7 @@ t.test('the pages are accessible and fit in a browser', async (t) => {
     t.same(await page.evaluate("[...document.querySelectorAll('a')].map((one) => one.protocol).filter((one) => !['http:', 'vscode:'].includes(one))"), [])
     t.match(await page.locator('h1').textContent(), /^"'><script nonce="sc">alert\(1\).*⟨U\+202E⟩$/)
     for (const name of ['Copy for an AI assistant', 'Copy']) await page.getByRole('button', { name, exact: true }).first().click()
-    t.same(heard, [])
+    t.same(heard, [`request ${origin}/_profiler/abc123.md`], 'the Markdown of its profile alone')
     await page.close()
   })
 
