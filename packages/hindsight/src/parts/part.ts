@@ -298,10 +298,15 @@ export interface Part<T = any, K = any> extends Slot<K> {
   toolbarStyle?: string
 }
 
+/**
+ * What only parts of Hindsight have: what records in a slot, whose data are masked by the part, and what all
+ * applications of a process share.
+ */
+export type InternalAbility = 'data' | 'arrive' | 'begin' | 'route' | 'receive' | 'fail' | 'respond' | 'end' |
+  'pending' | 'complete' | 'ofApplication' | 'build' | 'command' | 'style' | 'toolbarStyle'
+
 /** A part of the profile that an application adds. `T` is the type that `collect` returns. */
-export interface Collector<T = any>
-  extends Pick<Part<T>, 'name' | 'start' | 'timeline' | 'overview' | 'sentence' | 'notice' | 'toolbar' | 'markdown' |
-  'hints' | 'comparison' | 'differences' | 'times'> {
+export interface Collector<T = any> extends Omit<Part<T>, InternalAbility> {
   collect: (request: FastifyRequest, reply: FastifyReply) => T
   panel?: CollectorPanel<T>
   search?: Readonly<Record<string, Criterion<T>['valueOf']>>

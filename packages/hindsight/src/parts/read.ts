@@ -4,7 +4,7 @@ import { messageOf } from '../errors/thrown-value.js'
 import type { Profile, UnfinishedProfile } from '../store/profile.js'
 import { failureNote, fieldsContent, jsonBlock } from '../view/components.js'
 import { cutText, html, isObject, visibleLine, type Data, type SafeHtml } from '../view/text.js'
-import type { CollectorPanel, GROUPS, PanelView, Part, TimelineEntry } from './part.js'
+import type { CollectorPanel, GROUPS, PanelView, Part, PublishedServices, TimelineEntry } from './part.js'
 
 export { isObject, type Data }
 
@@ -108,7 +108,7 @@ export function fieldsPart (
 }
 
 /** The data that the functions of a part receive. */
-function dataFor ({ name, collect }: Part, profile: Recorded): any {
+export function dataFor ({ name, collect }: Part, profile: Recorded): any {
   return collect === undefined ? dataOf(profile, name) : profile.collectors[name]
 }
 
@@ -164,6 +164,22 @@ export function panelsOf (parts: readonly Part[], { collectors }: Recorded): Par
 /** The text of the menu entry of a part. */
 export function labelOf ({ name, panel: { label } = {} }: Part): string {
   return label ?? name.charAt(0).toUpperCase() + name.slice(1)
+}
+
+/** A profile with what its parts add for the query of a page. */
+export async function expandProfile (
+  profile: Profile, query: PanelView['query'], services: PublishedServices
+): Promise<Profile> {
+  const collectors = { ...profile.collectors }
+  for (const part of services.parts) {
+    try {
+      const data: unknown = await part.expand?.(dataFor(part, profile), query, services)
+      if (data !== undefined) collectors[part.name] = data
+    } catch {
+      // The page shows what is stored.
+    }
+  }
+  return { ...profile, collectors }
 }
 
 /** The number of problems that a panel shows. */

@@ -12,7 +12,7 @@ import { routeConfigOf } from '../routing/route-table.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
 import type { PublishedServices } from '../parts/part.js'
-import { dataOf } from '../parts/read.js'
+import { dataFor } from '../parts/read.js'
 import { doInternalWork } from '../lifecycle/event-loop.js'
 import { newToken, type Profile } from '../store/profile.js'
 import type { Profiler } from '../store/profiler.js'
@@ -194,8 +194,8 @@ export class Profiles {
         const late = finish()
         const profile = doInternalWork(() => this.#build(trace, collected))
         if (!late.begin(trace.mask)) return profile
-        for (const { made, name } of app.hindsight.parts) {
-          attemptCall(() => made?.(dataOf(profile, name), profile, app.hindsight))
+        for (const part of app.hindsight.parts) {
+          attemptCall(() => part.made?.(dataFor(part, profile), profile, app.hindsight))
         }
         return profile
       } finally {

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { pluginOf } from '../support/products.js'
 import { hindsight } from '../../src/hindsight.js'
 import { OPTIONS } from '../../src/check-options.js'
-import { GROUPS, type Collector, type CollectorPanel } from '../../src/parts/part.js'
+import { GROUPS, type Collector, type CollectorPanel, type InternalAbility, type Part } from '../../src/parts/part.js'
 import { html } from '../../src/view/text.js'
 import { profileOf } from '../support/app.js'
 import { testdir } from '../support/folder.js'
@@ -126,6 +126,74 @@ inBothProducts('a part of an application is in each view of its profiles', async
   t.same(calls, ['start', 'end'])
 })
 
+inBothProducts('a part of an application may have an issue, data for a page, routes, and a box of the replay', async (t, _build, product) => {
+  const made: string[] = []
+  const part: Collector<Tenant> = {
+    name: 'tenant',
+    collect: ({ query, headers }) => ({ of: String(headers['x-tenant'] ?? (query as { of?: string }).of), rows: 1 }),
+    made: ({ of }, { token }, { parts }) => made.push(`${of} ${token} ${parts.some(({ name }) => name === 'tenant')}`),
+    issue: ({ of }) => of === 'old' ? 'it is old' : undefined,
+    expand: async (data, { rows }) => await Promise.resolve(rows === undefined ? undefined : { ...data, rows: Number(rows) }),
+    panel: { render: ({ of, rows }) => html`<p class="tenant">${of} ${rows}</p>` },
+    routes (app, { optionsOf, profileOf, notAvailable }) {
+      app.get('/:token/tenant', optionsOf('tenant'), async (request) => {
+        const { of } = (await profileOf(request)).collectors.tenant as Tenant
+        if (of === 'blue') throw notAvailable('Blue has none.')
+        return { of }
+      })
+    },
+    aboveList: ({ base }, waiting) => html`<p class="above">${base} ${waiting}</p>`,
+    replay: { label: 'As another tenant', headers: { 'x-tenant': 'another' } }
+  }
+  const fails = (): never => { throw new Error('no') }
+  const broken: Collector = { name: 'broken', collect: () => 1, made: fails, issue: fails, expand: fails, aboveList: fails }
+  const app = await start(t, product, [broken, part], 'memory')
+  const { token: old } = await profileOf(app, await app.inject('/?of=old'))
+  const { token: blue } = await profileOf(app, await app.inject('/?of=blue'))
+  t.same(made, [`old ${old} true`, `blue ${blue} true`])
+  const { profiles } = (await app.inject('/_profiler/search.json')).json<{ profiles: Array<{ values?: { issues?: string } }> }>()
+  t.same(profiles.map(({ values }) => values?.issues), [undefined, 'Tenant: it is old'])
+
+  const panelOf = async (token: string, query = ''): Promise<string[]> => texts(await page(app, `/_profiler/${token}?panel=tenant${query}`), '.tenant')
+  t.same(await panelOf(old), ['old 1'])
+  t.same(await panelOf(old, '&rows=7'), ['old 7'])
+  t.match((await app.inject(`/_profiler/${old}.json?rows=7`)).json(), { collectors: { tenant: { rows: 1 } } }, 'the stored data stay')
+
+  t.same((await app.inject(`/_profiler/${old}/tenant`)).json(), { of: 'old' })
+  const json = { accept: 'application/json' }
+  const refused = await app.inject({ url: `/_profiler/${blue}/tenant`, headers: json })
+  t.same([refused.statusCode, refused.body.includes('Blue has none.')], [404, true])
+  t.equal((await app.inject({ url: '/_profiler/000000/tenant', headers: json })).statusCode, 404)
+  t.same(texts(await page(app, '/_profiler/'), '.above'), ['/_profiler 0'])
+
+  const url = `/_profiler/${old}/replay`
+  t.match(texts(await page(app, url), 'label.tenant'), ['As another tenant'])
+  const { formToken } = (await app.inject({ url, headers: json })).json<{ formToken: string }>()
+  const replay = async (fields: object): Promise<string> => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const payload = String(new URLSearchParams({ form_token: formToken, ...fields }))
+    const { location } = (await app.inject({ method: 'POST', url, headers, payload })).headers
+    return String(location)
+  }
+  const [, again = ''] = /^\/_profiler\/(\w+)\?panel=tenant$/.exec(await replay({ tenant: '1' })) ?? []
+  t.same(await panelOf(again), ['another 1'])
+  t.match(await replay({}), new RegExp(`^/_profiler/${old}/compare/`))
+})
+
+t.test('routes that throw are left out with a warning', async (t) => {
+  const warnings: string[] = []
+  const listen = ({ message }: Error): void => { warnings.push(message) }
+  process.on('warning', listen)
+  t.teardown(() => process.off('warning', listen))
+  const collectors: Collector[] = [
+    { name: 'no-routes', collect: () => 1, routes: () => { throw new Error('there are none') } },
+    { name: 'one-route', collect: () => 1, routes: (app) => { app.get('/one', () => 'one') } }
+  ]
+  const app = await start(t, 'package', collectors, 'memory')
+  t.equal((await app.inject('/_profiler/one')).body, 'one')
+  t.match(warnings.join(), 'The routes of the part "no-routes" were not added: there are none')
+})
+
 inBothProducts('functions that throw affect no other part', async (t, _build, product) => {
   const fails = (): never => { throw new Error('no') }
   const later = async (): Promise<never> => { throw new Error('later') }
@@ -213,11 +281,11 @@ t.test('a criterion with an invalid name stops the start', async (t) => {
 t.test('a collector may have what its type offers, and nothing else', (t) => {
   // The types check that both lists are complete.
   const abilities = [
-    'name', 'start', 'collect', 'panel', 'timeline', 'overview', 'sentence', 'notice', 'toolbar', 'markdown', 'hints', 'comparison',
-    'differences', 'times', 'search'
+    'name', 'start', 'collect', 'made', 'expand', 'panel', 'issue', 'timeline', 'overview', 'sentence', 'notice', 'toolbar', 'markdown',
+    'hints', 'comparison', 'differences', 'times', 'search', 'routes', 'aboveList', 'replay'
   ] as const satisfies ReadonlyArray<keyof Collector>
   const ofPanel = ['label', 'group', 'count', 'problem', 'warnings', 'render'] as const satisfies ReadonlyArray<keyof CollectorPanel>
-  const isComplete: [Exclude<keyof Collector, typeof abilities[number]>, Exclude<keyof CollectorPanel, typeof ofPanel[number]>] extends
+  const isComplete: [Exclude<keyof Part, typeof abilities[number] | InternalAbility>, Exclude<keyof CollectorPanel, typeof ofPanel[number]>] extends
   [never, never] ? true : false = true
   t.ok(isComplete)
   const { properties = {} } = OPTIONS.profiler?.properties?.collectors?.items ?? {}

@@ -1,5 +1,6 @@
 import formbody from '@fastify/formbody'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { attemptCall } from '../../call.js'
 import { isRetrieval, prefersHtml } from '../../http/requests.js'
 import { assets, noticePage } from '../../reading/pages/layout.js'
 import { visibleJson } from '../../view/text.js'
@@ -32,8 +33,12 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
   for (const routes of [listRoutes, profileRoutes, replayRoutes]) await app.register(routes)
-  for (const { routes } of app.hindsight.parts) {
-    if (routes !== undefined) await app.register(async (scope) => { routes(scope, pagesOf(scope)) })
+  for (const { name, routes } of app.hindsight.parts) {
+    if (routes === undefined) continue
+    const problem = `The routes of the part "${name}" were not added`
+    await app.register(async (scope) => {
+      attemptCall(() => routes(scope, pagesOf(scope)), (error) => app.hindsight.warn(problem, error))
+    })
   }
 }
 

@@ -1,6 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { dataOf, panelsOf } from '../../parts/read.js'
+import { expandProfile, panelsOf } from '../../parts/read.js'
 import type { ProfileSource } from '../../reading/compare/last-success.js'
 import type { Criteria } from '../../store/criteria.js'
 import type { Profile, ProfileSummary } from '../../store/profile.js'
@@ -79,19 +79,8 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     query,
     editor
   }
-  const shown = await expanded(profile, request)
+  const shown = await expandProfile(profile, query, request.server.hindsight)
   return await sendPage(request, reply, (options) => profilePage(shown, panel, { ...options, ...view }))
-}
-
-/** A profile with what its parts add for the query of its page. */
-async function expanded (profile: Profile, request: FastifyRequest): Promise<Profile> {
-  const { hindsight } = request.server
-  const collectors = { ...profile.collectors }
-  for (const { name, expand } of hindsight.parts) {
-    const data: unknown = await expand?.(dataOf(profile, name), request.query as Fields, hindsight)
-    if (data !== undefined) collectors[name] = data
-  }
-  return { ...profile, collectors }
 }
 
 /** The profiles that were stored before and after one. A search by position is quick, one by time is not. */
