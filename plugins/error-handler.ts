@@ -104,7 +104,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   function bodyOf (raised: unknown, trace: RequestTrace): string {
     const { request, reply, recording } = trace
     const { mayReceiveDetails, recorder } = app.hindsight
-    const { type, contentType } = errorRepresentation(request.headers.accept)
+    const { type, contentType } = errorRepresentation(trace.accept)
     recording.events?.setCurrentCode(reply, 'diagnostic page')
     reply.header('content-type', contentType)
     addVary(reply, 'Accept')
@@ -130,7 +130,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     trace.recording.addError(second)
     logError(request, second, { channel: 'request' }, 'An error was raised while another one was being answered')
     const status = statusOf(raised, reply.statusCode)
-    const { type, contentType } = errorRepresentation(request.headers.accept)
+    const { type, contentType } = errorRepresentation(trace.accept)
     const detail = pages !== null && app.hindsight.mayReceiveDetails(request)
       ? trace.mask.text(`${plainStack(raised)}\n\nRaised while this error was answered:\n${plainStack(second)}`)
       : undefined

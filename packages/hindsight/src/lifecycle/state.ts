@@ -76,6 +76,12 @@ export class RequestTrace {
     return this.recording.failure !== null
   }
 
+  /** The `Accept` header as it was received: a validator may remove it from the headers of the request. */
+  get accept (): string | undefined {
+    const received = this.recording.unvalidated?.headers?.value as { accept?: string } | undefined
+    return received === undefined ? this.request.headers.accept : received.accept
+  }
+
   /** The asynchronous context of the request. */
   get context (): RequestContext {
     return (this.#context ??= new RequestContext(this))

@@ -72,7 +72,7 @@ export function diagnosticPage (
 export function diagnosticAnswer (trace: RequestTrace, payload: unknown): string | null {
   const { request, reply, recording, services } = trace
   const { statusCode } = reply
-  if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(request.headers.accept)) return null
+  if (statusCode < 400 || request.method === 'HEAD' || !prefersHtml(trace.accept)) return null
   if (!services.mayReceiveDetails(request) || !isDefaultAnswer(trace, payload)) return null
   recording.events?.setCurrentCode(reply, 'diagnostic page')
   const { body } = diagnosticPage(trace, 'html')

@@ -124,6 +124,13 @@ inBothProducts('the page has the headers that were sent, as the profile does: va
   t.match(collectors.request.headers, { 'x-size': '07', 'x-tenant': 'north' })
 })
 
+inBothProducts('a request whose Accept header was removed by a validator has the page', async (t, build) => {
+  const schema = { headers: { type: 'object', properties: { 'x-size': { type: 'integer' } }, additionalProperties: false } }
+  const app = await build((app) => app.get('/', { schema }, async () => { throw new Error('x') }))
+  const document = await page(app, { url: '/', headers: { 'x-size': '07' } })
+  t.match(document.querySelector('h1')?.textContent, /\bx\b/)
+})
+
 inBothProducts('the section of the request begins with what was requested', async (t, build) => {
   const app = await build((app) => app.post('/orders/:id', async () => { throw new Error('x') }))
   const headers = { 'sec-fetch-mode': 'navigate', 'accept-language': 'en', 'x-tenant': 'north' }
