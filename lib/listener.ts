@@ -169,7 +169,8 @@ function runListener (
   const state = stateOf(request)
   const running = beginRun(active.slot, state, reply)
   const result = callHook(active, state, request, reply, payload)
-  return running === null ? result : endRun(result, running, state, reply)
+  if (running === null) return result
+  return endRun(result, running, state, reply)
 }
 
 /** Calls the hook of a listener where it applies to the request. */
@@ -195,15 +196,16 @@ function beginRun (
   if (events === null) return null
   // `reply.callNotFound()` runs the hooks of the controller a second time.
   const isRepeated = pass === 'main' && slot.stage.startsWith('kernel.controller') && events.reached(slot.index, pass)
-  return isRepeated ? null : events.enter(reply, slot, pass)
+  if (isRepeated) return null
+  return events.enter(reply, slot, pass)
 }
 
 function endRun (result: unknown, run: HookRun, state: RequestState, reply: FastifyReply): unknown {
   if (isPromise(result)) return result.then((later) => endRun(later, run, state, reply))
   const { recording } = state
-  const outcome = result instanceof Raised ? 'raised' : result instanceof Answer ? 'answered' : 'ran'
   if (result instanceof Skip) recording.events?.leave(run, 'skipped', reply, result.reason)
-  else recording.events?.leave(run, outcome, reply)
+  else if (result instanceof Raised) recording.events?.leave(run, 'raised', reply)
+  else recording.events?.leave(run, result instanceof Answer ? 'answered' : 'ran', reply)
   return result
 }
 

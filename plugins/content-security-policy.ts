@@ -85,7 +85,8 @@ type Hindsight = FastifyInstance['hindsight']
 function reportUri (
   { base, mayReceiveDetails, originOf, recorder }: Hindsight, request: FastifyRequest
 ): string | null {
-  const profile = mayReceiveDetails(request) ? recorder?.profileOf(traceOf(request)) ?? null : null
+  if (!mayReceiveDetails(request)) return null
+  const profile = recorder?.profileOf(traceOf(request)) ?? null
   return profile && `${originOf(request).prefix}${base}/_profiler/csp-report/${profile.token}`
 }
 
@@ -94,7 +95,7 @@ function collectPolicy (state: RequestTrace, ofRoute: Array<{ header: string }>)
   state.recording.collect(cspPart, () => ({
     ...(ofRoute.length > 0 && { ofRoute: ofRoute.map(({ header }) => header) }),
     ...(state.diagnosticPolicy !== undefined && { ofDiagnosticPage: true }),
-    nonces: [...(state.scriptNonce ? ['script-src'] : []), ...(state.styleNonce ? ['style-src'] : [])]
+    nonces: [state.scriptNonce && 'script-src', state.styleNonce && 'style-src'].filter(Boolean)
   }))
 }
 

@@ -79,7 +79,8 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
     if (isRecording) collectVerdict(request, reply, rules, rule, isSame ? sameOrigin.reason : null)
     if (rule === null) return noRule
     if (origin === undefined) return noOrigin
-    return isSame ? sameOrigin : setHeaders(request, reply)
+    if (isSame) return sameOrigin
+    return setHeaders(request, reply)
   }
   return [answerPreflight, respond]
 })

@@ -149,21 +149,22 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   // The token that operators can look up; in debug mode clients that may not see the debug surface receive none.
   function referenceOf (trace: RequestTrace): string | undefined {
     const { debug, recorder } = app.hindsight
-    return debug ? undefined : recorder?.profileOf(trace)?.token
+    if (!debug) return recorder?.profileOf(trace)?.token
   }
 
   // The wording is that of the observed service's log.
   function logUncaught (raised: unknown, trace: RequestTrace, status: number): void {
     const { request, recording: { exceptions } } = trace
     const { name, message } = exceptions?.at(-1) ?? { name: nameOf(raised), message: messageOf(raised) }
-    const frame = exceptions === undefined ? null : applicationFrame(trace)
-    const place = frame === null ? '' : ` at ${frame.file}${frame.line > 0 ? `:${frame.line}` : ''}`
-    const line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"${place}`
+    const frame = exceptions && applicationFrame(trace)
+    let line = `Uncaught ${name}: "${message.slice(0, MAX_MESSAGE)}"`
+    if (frame) line += ` at ${frame.file}`
+    if (frame && frame.line > 0) line += `:${frame.line}`
     const { recorder, profilerUrl } = app.hindsight
     const token = recorder?.profileOf(trace)?.token
     // Not the address in the profile: that has the `Host` of the client.
-    const profiles = token === undefined ? null : profilerUrl
-    const fields = { channel: 'request', ...(profiles !== null && { profile: `${profiles}${token}` }) }
+    const isNamed = token !== undefined && profilerUrl !== null
+    const fields = { channel: 'request', ...isNamed && { profile: `${profilerUrl}${token}` } }
     if (status >= 500) logError(request, raised, fields, line)
     else request.log[exceptions === undefined ? 'info' : 'warn']({ statusCode: status, ...fields }, line)
   }
@@ -184,7 +185,7 @@ function secondError ({ request, recording }: RequestTrace, payload: unknown): u
 /** The message in a default error response of Fastify; undefined for any other payload, such as a thrown text. */
 function messageIn (payload: unknown): string | undefined {
   const body = attemptCall(() => JSON.parse(String(payload)) as { statusCode?: unknown, message?: unknown } | null)
-  return body?.statusCode === undefined ? undefined : String(body.message)
+  if (body?.statusCode !== undefined) return String(body.message)
 }
 
 /** Sends a response without the hooks of the application. */

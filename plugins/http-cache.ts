@@ -47,7 +47,8 @@ export const httpCache = defineListener('kernel.controller', 'http-cache', (app)
     if (stateOf(request).failed) return ofDiagnosticHandler
     if (cache.etag === undefined && cache.lastModified === undefined) return noValidators
     if (!isRetrieval(request)) return notRetrieval
-    return guarded.has(cache) ? guardedRoute : answerConditional(request, reply, cache)
+    if (guarded.has(cache)) return guardedRoute
+    return answerConditional(request, reply, cache)
   }
 })
 
@@ -68,7 +69,7 @@ async function answerConditional (
 export const httpCacheResponse = defineListener('kernel.response', 'http-cache', () => (request, reply) => {
   const isForced = stateOf(request).credentialsUsed === true && forcePrivate(request, reply)
   const skip = respond(request, reply)
-  return isForced ? undefined : skip
+  if (!isForced) return skip
 })
 
 function respond (request: FastifyRequest, reply: FastifyReply): Skip | undefined {
@@ -155,9 +156,7 @@ function isPublic ({ public: isDeclared, sMaxAge, private: isPrivate, noStore }:
 
 /** The `Cache-Control` of an attribute, with directives in alphabetical order; null if it has none. */
 function cacheControl (attribute: CacheAttribute): string | null {
-  const seconds = (value: Duration | undefined): string | undefined => {
-    return value === undefined ? undefined : `=${secondsOf(value)}`
-  }
+  const seconds = (value: Duration | undefined): string | false => value !== undefined && `=${secondsOf(value)}`
   const values = Object.entries({
     immutable: attribute.immutable,
     'max-age': seconds(attribute.maxAge),
@@ -172,7 +171,8 @@ function cacheControl (attribute: CacheAttribute): string | null {
   const directives = values.map(([name, value]) => typeof value === 'string' ? name + value : name)
   if (directives.length > 1 || isPublic(attribute) || attribute.private === true) return directives.join(', ')
   // A response with a date may be stored, and must be revalidated after it.
-  return attribute.expires !== undefined || attribute.lastModified !== undefined ? 'private, must-revalidate' : null
+  if (attribute.expires === undefined && attribute.lastModified === undefined) return null
+  return 'private, must-revalidate'
 }
 
 /** The `Expires` of a response that is made now. */
@@ -194,8 +194,8 @@ async function declaredValidators (attribute: CacheAttribute, request: FastifyRe
 /** Text as an entity tag: kept if it is one, quoted if it can be, or else hashed. A comma would separate two tags. */
 export function entityTag (text: string): string {
   if (/^(?:W\/)?"[\x21\x23-\x2b\x2d-\x7e]*"$/.test(text)) return text
-  const isPlain = /^[\x21\x23-\x2b\x2d-\x7e]{1,128}$/.test(text)
-  return `"${isPlain ? text : createHash('sha256').update(text).digest('base64url')}"`
+  if (/^[\x21\x23-\x2b\x2d-\x7e]{1,128}$/.test(text)) return `"${text}"`
+  return `"${createHash('sha256').update(text).digest('base64url')}"`
 }
 
 /** Evaluates the preconditions of a retrieval (RFC 9110, section 13.2.2): a tag precedes a date. */

@@ -37,7 +37,7 @@ export const pagination = defineListener('kernel.request', 'pagination', (app, {
 
   function ruleOf (request: FastifyRequest): PaginationRule | undefined {
     const declared = routeConfigOf(request)?.pagination
-    return declared === undefined ? undefined : rules.get(declared)
+    return declared && rules.get(declared)
   }
 
   app.decorateRequest('pagination', {
@@ -126,7 +126,8 @@ function pageOf (request: FastifyRequest, pagination: Pagination, total: number)
 
   /** The sliding window as markup, every value escaped; empty where there is only one page. */
   function html (size?: number, labels?: SlidingWindowLabels): string {
-    return pages === 1 && page === 1 ? '' : slidingWindowHtml(slidingWindow(size), labels)
+    if (pages === 1 && page === 1) return ''
+    return slidingWindowHtml(slidingWindow(size), labels)
   }
 
   return { ...pagination, total, pages, previous, next, url, slidingWindow, html }
@@ -207,7 +208,8 @@ function readNumber (fields: Record<string, unknown>, name: string, max: number)
 }
 
 function readText (fields: Record<string, unknown>, name: string): string | undefined {
-  const value = Object.hasOwn(fields, name) ? fields[name] : undefined
+  if (!Object.hasOwn(fields, name)) return undefined
+  const value = fields[name]
   if (value === undefined || typeof value === 'string') return value
   throw badRequest(`Invalid "${name}": it may be given only once, as plain text.`)
 }

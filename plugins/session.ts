@@ -54,10 +54,12 @@ export const sessionResponse = pair[1]
 function sessionRecord (session: object | null | undefined, isLoaded: boolean) {
   const { isModified } = (session ?? {}) as { isModified?: () => boolean }
   const values = Object.entries(session ?? {}).filter(([key]) => key !== 'cookie')
-  const origin = session === null ? 'ended' : isLoaded ? 'loaded' : 'new'
+  let origin = null
+  if (session) origin = isLoaded ? 'loaded' : 'new'
+  if (session === null) origin = 'ended'
   return {
     used: session !== undefined,
-    origin: session === undefined ? null : origin,
+    origin,
     changed: isModified?.call(session) === true,
     keys: Object.fromEntries(values.map(([key, value]) => [key, `****** (${typeof value})`]))
   }

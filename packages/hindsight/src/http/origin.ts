@@ -66,13 +66,14 @@ function resolve (raw: IncomingMessage, isTrusted: Ranges, trustedHosts: RegExp[
   const wrongHost = hostProblem(raw, host, trustedHosts)
   const [port, wrongPort] = portOf(values.port?.[0]?.replace(/^.*:/, '') ?? givenPort)
   const isDefaultPort = port === 0 || port === (isSecure ? 443 : 80)
+  const shownPort = isDefaultPort ? '' : `:${port}`
   const { ip, proxies, problem: wrongClient } = clientOf(remoteAddress, values.for, isTrusted)
   const prefix = values.prefix?.[0] ?? ''
   return {
     scheme: isSecure ? 'https' : 'http',
     host: wrongHost === null ? host : '',
     sentHost: host,
-    authority: wrongHost === null && wrongPort === null ? isDefaultPort ? host : `${host}:${port}` : '',
+    authority: wrongHost === null && wrongPort === null ? host + shownPort : '',
     prefix: PREFIX.test(prefix) ? prefix.replace(/\/$/, '') : '',
     ip,
     proxies,
@@ -119,7 +120,8 @@ function hostProblem (raw: IncomingMessage, host: string, trustedHosts: RegExp[]
   if (sent.length > 1) return badRequest(`Invalid Host "${joinedHeader(rawHeaders, 'host')}".`)
   if (!isHostSyntax(host.replace(/:$/, ''))) return badRequest(`Invalid Host "${host}".`)
   const isTrusted = trustedHosts.length === 0 || trustedHosts.some((pattern) => pattern.test(host))
-  return isTrusted ? null : badRequest(`Untrusted Host "${host}".`)
+  if (isTrusted) return null
+  return badRequest(`Untrusted Host "${host}".`)
 }
 
 // RFC 3986, section 3.2.3, with the range of TCP.
@@ -134,7 +136,8 @@ function localAuthority (raw: IncomingMessage): string {
   const { localAddress = 'localhost', localPort } = socketOf(raw)
   const address = localAddress.replace(/^::ffff:/, '')
   const host = address.includes(':') ? `[${address}]` : address
-  return localPort === undefined ? host : `${host}:${localPort}`
+  if (localPort === undefined) return host
+  return `${host}:${localPort}`
 }
 
 /**

@@ -145,8 +145,9 @@ export class EventRecorder {
     while (this.#running !== null) {
       const { callee: { stage } } = this.#running
       // A hook of a second response may still run.
-      const sent = stage === 'onSend' ? 'ran' : 'answered'
-      this.leave(this.#running, stage === 'onResponse' ? 'ran' : reply.sent ? sent : 'running', reply)
+      let outcome: Outcome = reply.sent ? 'answered' : 'running'
+      if (stage === 'onResponse' || (stage === 'onSend' && reply.sent)) outcome = 'ran'
+      this.leave(this.#running, outcome, reply)
     }
   }
 

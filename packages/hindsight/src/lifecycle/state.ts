@@ -363,6 +363,7 @@ const warned = new Set<string>()
 export function warnOnce (message: string, error?: unknown): void {
   if (warned.has(message)) return
   warned.add(message)
-  const reason = error === undefined ? '' : `: ${error instanceof Error ? error.message : String(error)}`
-  process.emitWarning(`${message}${reason}`, 'HindsightWarning')
+  let text = message
+  if (error !== undefined) text += `: ${error instanceof Error ? error.message : String(error)}`
+  process.emitWarning(text, 'HindsightWarning')
 }

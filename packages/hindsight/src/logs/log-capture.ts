@@ -125,12 +125,13 @@ function attribute (
   const request = typeof req === 'object' && req !== null ? req as { log?: unknown } : null
   const known = request?.log === instance ? knownTraceOf(request)?.recording.log : undefined
   // When Fastify writes the first line, a kept connection may have the context of its last request.
-  const log = owner !== null ? logOf(owner) : known ?? currentLog()
+  const log = owner === null ? known ?? currentLog() : logOf(owner)
   log?.add(kept)
   if (owner !== null || known !== undefined) return kept
   if (!firstLines.has(instance)) setImmediate(() => { firstLines.delete(instance) })
   const first = { kept, log }
-  for (const key of [instance, ...(request === null ? [] : [request])]) {
+  for (const key of [instance, request]) {
+    if (key === null) continue
     const lines = firstLines.get(key) ?? []
     if (lines.length < MAX_FIRST_LINES) lines.push(first)
     firstLines.set(key, lines)
@@ -151,7 +152,7 @@ function noteError (owner: Owner, fields: object): void {
 /** The log of the asynchronous context, if its request is recorded: for lines of no request's own logger. */
 export function currentLog (): RequestLog | undefined {
   const { isRecording = false, log } = recordingIn()?.recording ?? {}
-  return isRecording ? log : undefined
+  if (isRecording) return log
 }
 
 /** Undefined where the request has been over for too long. */

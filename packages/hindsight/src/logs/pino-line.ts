@@ -41,12 +41,17 @@ export function parsedLine (line: PinoLine, keyOfOthers?: string): PlainLine {
   const fields = (nested ?? all) as Fields
   const message = all[key] ?? fields[key] ?? Object.values(fields).find(isSerializedError)?.message ?? ''
   delete context[key]
-  const name = channel ?? fields.channel
   return {
-    channel: typeof name === 'string' ? name : 'req' in fields || 'res' in fields ? 'request' : 'app',
+    channel: channelOf(channel ?? fields.channel, fields),
     message: typeof message === 'string' ? message : inspectValue(message),
     context
   }
+}
+
+function channelOf (given: unknown, fields: Fields): string {
+  if (typeof given === 'string') return given
+  if ('req' in fields || 'res' in fields) return 'request'
+  return 'app'
 }
 
 function isSerializedError (value: unknown): value is { message: string } {

@@ -65,7 +65,8 @@ export function maskAssignments (mask: TextMask, text: string): string {
 
 function maskedValue (mask: TextMask, given: Assignment): Found | undefined {
   const { text, index, name, quote, sign, start } = given
-  const oneWord = name.includes(' ') ? name.toLowerCase().replace(' ', '') : name
+  let oneWord = name
+  if (name.includes(' ')) oneWord = name.toLowerCase().replace(' ', '')
   if (!mask.hides(oneWord)) return maskedCode(given)
   if (HEADER.test(name) && quote === '' && sign.includes(':')) return maskedHeader(mask, given)
   const opening = matchAt(OPENING, text, start)
@@ -91,13 +92,13 @@ function maskedValue (mask: TextMask, given: Assignment): Found | undefined {
 function maskedCode ({ text, name, start }: Assignment): Found | undefined {
   if (!/^code$/i.test(name)) return undefined
   const [all = '', opening = '', code = ''] = matchAt(CODE, text, start) ?? []
-  return isAuthorizationCode(name, code) ? { shown: opening + MASKED, end: start + all.length } : undefined
+  if (isAuthorizationCode(name, code)) return { shown: opening + MASKED, end: start + all.length }
 }
 
 /** The value of a header of credentials: the rest of its line, or of its quotation. */
 function maskedHeader (mask: TextMask, { text, index, name, start }: Assignment): Found | undefined {
   const rest = matchAt(REST_IN_QUOTES.get(text.charAt(index - 1)) ?? LINE, text, start)?.[0] ?? ''
-  return rest === '' ? undefined : { shown: mask.header(name, rest), end: start + rest.length }
+  if (rest !== '') return { shown: mask.header(name, rest), end: start + rest.length }
 }
 
 function maskedQuotation (text: string, start: number, [opening, quote = '']: RegExpExecArray): Found {
@@ -131,7 +132,7 @@ function maskedBrackets (text: string, start: number, from: number): Found | und
     else if (/[)\]}]/.test(char)) depth--
   }
   // `[]`, `{}`
-  return text.slice(from, end - 1).trim() === '' ? undefined : { shown: MASKED, end }
+  if (text.slice(from, end - 1).trim() !== '') return { shown: MASKED, end }
 }
 
 function lineEnd (text: string, start: number): number {

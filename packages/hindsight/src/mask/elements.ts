@@ -8,9 +8,13 @@ const VALUE_ATTRIBUTE = /(\s(?:value|content)=)(?:"[^"]*"|'[^']*'|[^\s"'<>]+)/gi
 
 /** Masks `<password>…</password>` and `<input name="password" value="…">`. */
 export function maskElements (hides: (name: string) => boolean, text: string): string {
-  return text.replace(ELEMENT, (all, tag: string, name: string, content: string) =>
-    content.trim() !== '' && (hides(name) || hides(nameAttribute(tag))) ? tag + MASKED : all)
-    .replace(TAG, (tag) => hides(nameAttribute(tag)) ? tag.replace(VALUE_ATTRIBUTE, `$1"${MASKED}"`) : tag)
+  return text.replace(ELEMENT, (all, tag: string, name: string, content: string) => {
+    if (content.trim() === '' || !(hides(name) || hides(nameAttribute(tag)))) return all
+    return tag + MASKED
+  }).replace(TAG, (tag) => {
+    if (!hides(nameAttribute(tag))) return tag
+    return tag.replace(VALUE_ATTRIBUTE, `$1"${MASKED}"`)
+  })
 }
 
 function nameAttribute (tag: string): string {

@@ -29,8 +29,8 @@ export function maskedTexts (given: unknown, shown: unknown, depth = 0): string[
     return Object.entries(given).flatMap(([name, value], i) =>
       maskedTexts(value, shown === MASKED ? MASKED : parts[name] ?? Object.values(parts)[i], depth + 1))
   }
-  if (typeof given !== 'string') return shown === MASKED && typeof given !== 'boolean' ? [String(given)] : []
-  if (given === shown || typeof shown !== 'string') return []
+  if (typeof given !== 'string' && shown === MASKED && typeof given !== 'boolean') return [String(given)]
+  if (given === shown || typeof given !== 'string' || typeof shown !== 'string') return []
   const [first = '', ...others] = shown.split(MASKED)
   const texts: string[] = []
   let at = first.length
@@ -49,9 +49,13 @@ export function maskerOf (secrets: readonly string[]): (text: string) => string 
   const patterns = forms.filter(({ length }) => length >= MIN_LENGTH).map((form) => [form, patternOf(form)] as const)
   const isSecret = (part: string): boolean =>
     forms.some((form) => form === part || (part.length >= MIN_PART && form.includes(part)))
-  return (text) => patterns.reduce((shown, [form, pattern]) =>
-    shown.includes(form) ? shown.replace(pattern, MASKED) : shown, text)
-    .replace(QUOTED, (part) => isSecret(part) ? MASKED : part).replace(NEAR, MASKED)
+  return (text) => {
+    let shown = text
+    for (const [form, pattern] of patterns) {
+      if (shown.includes(form)) shown = shown.replace(pattern, MASKED)
+    }
+    return shown.replace(QUOTED, (part) => isSecret(part) ? MASKED : part).replace(NEAR, MASKED)
+  }
 }
 
 function formsOf (secret: string): string[] {
@@ -67,12 +71,12 @@ function formsOf (secret: string): string[] {
 
 function patternOf (form: string): RegExp {
   const source = form.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
-  const rest = form.length < MAX_LENGTH ? '' : String.raw`[^\s"'(),;]*`
+  let rest = ''
+  if (form.length >= MAX_LENGTH) rest = String.raw`[^\s"'(),;]*`
   // Others may be words: a path or a name that has one of them stays.
   const isDistinct = form.length >= 12 || (form.length >= 6 && /\d/.test(form) && /[a-z]/i.test(form))
-  return isDistinct
-    ? new RegExp(source + rest, 'g')
-    : new RegExp(String.raw`(?<![\p{L}\p{N}_/-])${source}${rest}(?![\p{L}\p{N}_/-]|\.\w)`, 'gu')
+  if (isDistinct) return new RegExp(source + rest, 'g')
+  return new RegExp(String.raw`(?<![\p{L}\p{N}_/-])${source}${rest}(?![\p{L}\p{N}_/-]|\.\w)`, 'gu')
 }
 
 /** A shorter value is masked only between the signs of a path: it may be an ordinary word. */

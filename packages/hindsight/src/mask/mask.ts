@@ -53,8 +53,9 @@ export class Mask {
     }
     if (lower === 'cookie') return value.split(';').map((pair) => maskCookie(pair.trim())).join('; ')
     if (lower === 'set-cookie') return value.replace(/^[^;]*/, maskCookie)
-    const scheme = lower.endsWith('authorization') ? /^\s*([A-Za-z][\w-]*)\s+\S/.exec(value)?.[1] : undefined
-    return scheme === undefined ? MASKED : `${scheme} ${MASKED}`
+    const [, scheme] = /^\s*([A-Za-z][\w-]*)\s+\S/.exec(value) ?? []
+    if (scheme === undefined || !lower.endsWith('authorization')) return MASKED
+    return `${scheme} ${MASKED}`
   }
 
   headers (record: Record<string, unknown>): Record<string, string | string[]> {
@@ -73,13 +74,13 @@ export class Mask {
   source (lines: readonly string[]): readonly string[] {
     const shown = this.#withoutParams.#source(lines)
     const redacted = shown.map(this.redact)
-    return redacted.some((line, i) => line !== shown[i]) ? redacted : shown
+    if (redacted.every((line, i) => line === shown[i])) return shown
+    return redacted
   }
 
   /** An HTTP/1.1 message as it was received, however malformed. */
   message (raw: string): string {
-    const end = raw.search(/\r?\n\r?\n/)
-    const head = end === -1 ? raw : raw.slice(0, end)
+    const [head = ''] = raw.split(/\r?\n\r?\n/, 1)
     let last = ''
     const lines = head.split(/(\r?\n)/).map((line, i) => {
       if (i % 2 === 1 || line === '') return line
@@ -90,9 +91,10 @@ export class Mask {
       // The parser may have refused a character of the name.
       last = name.replace(/[^\w.-]/g, '')
       const isNamed = this.hides(last) || URL_HEADERS.has(last.toLowerCase())
-      return isNamed && value !== '' ? name + sign + this.header(last, value) : this.text(line)
+      if (!isNamed || value === '') return this.text(line)
+      return name + sign + this.header(last, value)
     })
-    return lines.join('') + (end === -1 ? '' : this.text(raw.slice(end)))
+    return lines.join('') + this.text(raw.slice(head.length))
   }
 
   /** A mask that also masks the values of path parameters with secret names, in every text. */
@@ -147,8 +149,10 @@ function maskText (mask: Mask, given: string): string {
     const rest = (text.length - MAX_LENGTH).toLocaleString('en')
     return `${maskText(mask, text.slice(0, MAX_LENGTH))}… (${rest} more characters)`
   }
-  const parts = text.includes('\n') ? text.split(FRAME) : []
-  if (parts.length > 1) return parts.map(mask.text).join('')
+  if (text.includes('\n')) {
+    const parts = text.split(FRAME)
+    if (parts.length > 1) return parts.map(mask.text).join('')
+  }
   return mask.redact(maskProse(mask, text))
 }
 

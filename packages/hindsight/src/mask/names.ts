@@ -72,10 +72,11 @@ function wordsOf (name: string): string {
 
 /** Returns the test of names: the built-in words, and the patterns of the option `mask`. */
 export function nameTest (patterns: readonly MaskPattern[]): (name: string) => boolean {
-  const added = patterns.map((pattern) => typeof pattern === 'string'
-    ? { test: (name: string) => name.toLowerCase() === pattern.toLowerCase() }
+  const added = patterns.map((pattern) => {
+    if (typeof pattern === 'string') return { test: (name: string) => name.toLowerCase() === pattern.toLowerCase() }
     // A sticky or global expression would start where it stopped before.
-    : new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, '')))
+    return new RegExp(pattern.source, pattern.flags.replace(/[gy]/g, ''))
+  })
   const isSecret = (name: string): boolean => {
     const words = wordsOf(name)
     return [WHOLE, ...added].some((secret) => secret.test(name)) ||

@@ -114,9 +114,8 @@ export function maskShapes (text: string): string {
   let shown = text
   for (const { has, pattern, by = MASKED, isSecret } of SHAPES) {
     if (typeof has === 'string' ? !shown.includes(has) : !has.test(shown)) continue
-    shown = isSecret === undefined
-      ? shown.replace(pattern, by)
-      : shown.replace(pattern, (match) => isSecret(match) ? by : match)
+    if (isSecret === undefined) shown = shown.replace(pattern, by)
+    else shown = shown.replace(pattern, (match) => isSecret(match) ? by : match)
   }
   return shown
 }
@@ -136,9 +135,10 @@ function isCardNumber (text: string): boolean {
   if (!CARD_ISSUER.test(digits)) return false
   let sum = 0
   for (let i = 0; i < digits.length; i++) {
-    const isDoubled = (digits.length - i) % 2 === 0
-    const value = Number(digits[i]) * (isDoubled ? 2 : 1)
-    sum += value > 9 ? value - 9 : value
+    let value = Number(digits[i])
+    if ((digits.length - i) % 2 === 0) value *= 2
+    if (value > 9) value -= 9
+    sum += value
   }
   return sum % 10 === 0
 }

@@ -20,7 +20,8 @@ interface StatementMask {
 
 /** Masks all literals of a statement of SQL that has a secret name, and values in messages of databases. */
 export function maskStatement (mask: StatementMask, text: string): string {
-  const shown = text.includes('Failed query: ') ? text.replace(PARAMETERS, `$1${MASKED}`) : text
+  let shown = text
+  if (text.includes('Failed query: ')) shown = text.replace(PARAMETERS, `$1${MASKED}`)
   return shown
     .replace(STATEMENT, (all) => IDENTIFIED.test(all) || mask.mentions(all) ? all.replace(LITERAL, `'${MASKED}'`) : all)
     .replace(FAILING_ROW, `$1(${MASKED})`)

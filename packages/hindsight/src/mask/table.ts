@@ -13,7 +13,8 @@ export function maskTable (hides: (name: string) => boolean, text: string): stri
     if (line === '') secret = []
     if (secret.includes(true)) return maskRow(line, sign, secret)
     sign = HEADER.exec(line)?.[1] ?? ''
-    secret = sign === '' ? [] : line.split(sign).map((name) => hides(name.replaceAll('"', '')))
+    secret = []
+    if (sign !== '') secret = line.split(sign).map((name) => hides(name.replaceAll('"', '')))
     return line
   }).join('')
 }
@@ -23,8 +24,8 @@ function maskRow (line: string, sign: string, secret: readonly boolean[]): strin
   for (let at = 0; at <= line.length;) {
     QUOTED.lastIndex = at
     const quoted = QUOTED.exec(line)?.[0].length ?? 0
-    const next = line.indexOf(sign, at + quoted)
-    const end = next === -1 ? line.length : next
+    let end = line.indexOf(sign, at + quoted)
+    if (end === -1) end = line.length
     const isSecret = secret[fields.length] === true && end > at
     fields.push(isSecret ? MASKED : line.slice(at, end))
     at = end + 1

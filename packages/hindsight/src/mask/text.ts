@@ -19,7 +19,8 @@ const MAX_ENCODINGS = 4
 export function maskProse (mask: ProseMask, text: string): string {
   const plain = text.replace(COLOR, '')
   const shown = maskPlain(mask, plain.replace(ENCODED, (all) => isSecretWhenDecoded(mask, all) ? MASKED : all))
-  return shown === plain ? text : shown
+  if (shown === plain) return text
+  return shown
 }
 
 function isSecretWhenDecoded (mask: ProseMask, text: string): boolean {

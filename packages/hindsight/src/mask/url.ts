@@ -33,7 +33,8 @@ function maskParameters (mask: UrlMask, text: string): string {
     const isCode = name === 'code' && ((isOAuth && value.length >= 8) || isAuthorizationCode(name, value))
     if (isEncodedTwice || isCode || mask.hides(formDecoded(name))) return `${name}=${MASKED}`
     const shown = mask.text(value)
-    return shown === value ? name + pair.slice(equals) : `${name}=${encodeURIComponent(shown)}`
+    if (shown === value) return name + pair.slice(equals)
+    return `${name}=${encodeURIComponent(shown)}`
   }).join('&')
 }
 

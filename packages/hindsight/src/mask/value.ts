@@ -46,9 +46,10 @@ class ValueMasker {
     if (typeof value === 'string') return this.#boundedText(value)
     if (typeof value === 'bigint' || typeof value === 'symbol') return text(String(value))
     // A card number may have the type number.
-    if (Number.isInteger(value)) return text(String(value)) === MASKED ? MASKED : value
+    if (Number.isInteger(value) && text(String(value)) === MASKED) return MASKED
     if (Number.isFinite(value)) return value
-    return typeof value === 'function' ? `[function ${value.name}]` : String(value)
+    if (typeof value === 'function') return `[function ${value.name}]`
+    return String(value)
   }
 
   #object (value: object, hidden: boolean, hasKeys: boolean): unknown {
@@ -58,9 +59,8 @@ class ValueMasker {
     this.#ancestors.push(value)
     try {
       if ('toJSON' in value && typeof value.toJSON === 'function') return this.visit(value.toJSON(), hidden, hasKeys)
-      return value instanceof Set || Array.isArray(value)
-        ? this.#items([...value], hidden)
-        : this.#fields(value, hidden, hasKeys)
+      if (value instanceof Set || Array.isArray(value)) return this.#items([...value], hidden)
+      return this.#fields(value, hidden, hasKeys)
     } catch (error) {
       // A getter, a proxy or a toJSON of the application may throw.
       return `[unreadable: ${this.#mask.text(error instanceof Error ? error.message : String(error))}]`
@@ -116,7 +116,8 @@ class ValueMasker {
   #bounded<T> (list: T[]): T[] {
     const free = Math.max(0, MAX_ENTRIES - this.#entries)
     // The note of how many are left out is an entry, too.
-    const kept = list.length <= free ? list : list.slice(0, Math.max(0, free - 1))
+    let kept = list
+    if (list.length > free) kept = list.slice(0, Math.max(0, free - 1))
     this.#entries += kept.length
     return kept
   }

@@ -140,7 +140,8 @@ export function withinQuery<T> (query: Query | null, call: () => T): T {
   const outer = running
   running = query ?? running
   try {
-    return query?.isOuter === true ? outerQuery.run(query, call) : call()
+    if (query?.isOuter === true) return outerQuery.run(query, call)
+    return call()
   } finally {
     running = outer
   }

@@ -88,7 +88,8 @@ function originOf (file: string): Origin {
   const known = origins.get(file)
   if (known !== undefined) return known
   const isPackage = /[\\/]node_modules[\\/]/.test(file) || INTERNALS.some((folder) => file.startsWith(folder))
-  const origin = file.startsWith('node:') ? 'node' : isPackage ? 'package' : 'application'
+  let origin: Origin = isPackage ? 'package' : 'application'
+  if (file.startsWith('node:')) origin = 'node'
   if (origins.size >= MAX_ORIGINS) origins.clear()
   origins.set(file, origin)
   return origin

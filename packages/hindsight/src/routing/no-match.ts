@@ -3,7 +3,7 @@ import { isRetrieval, joinedHeader, pathnameOf, percentDecoded, targetOf } from 
 import {
   MAX_INTERNAL_CALLS, MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError
 } from '../http/http-errors.js'
-import { absoluteUrl, type Origin } from '../http/origin.js'
+import { absoluteUrl } from '../http/origin.js'
 import type { RequestTrace } from '../lifecycle/state.js'
 import type { DeclaredRoute, RouteTable } from './route-table.js'
 import { isParameter, RouteTree, segmentMatches } from './route-pattern.js'
@@ -40,7 +40,8 @@ export function routeErrorOf (trace: RequestTrace): Error | null {
   const isOfNotFound = reply.statusCode >= 400 && events?.currentCode === 'not-found handler'
   if ((reply.statusCode !== 404 && !isOfNotFound) || failed || !request.is404) return null
   const why = explainNoMatch(trace)
-  return 'error' in why ? why.error : notFound(trace)
+  if ('error' in why) return why.error
+  return notFound(trace)
 }
 
 /** Why a request without TLS does not reach a route for HTTPS only: a redirect, or not found. */
@@ -53,33 +54,39 @@ export function explainInsecure (trace: RequestTrace): NoMatch {
 
 function locationOf ({ request, services }: RequestTrace, path: string, needsHttps: boolean): string {
   const origin = services.originOf(request)
-  const isMoved = needsHttps && origin.scheme === 'http'
-  const target: Origin = isMoved ? { ...origin, scheme: 'https', authority: origin.host } : origin
-  return absoluteUrl(target, path) + targetOf(request).slice(pathnameOf(request).length)
+  const query = targetOf(request).slice(pathnameOf(request).length)
+  if (!needsHttps || origin.scheme !== 'http') return absoluteUrl(origin, path) + query
+  return absoluteUrl({ ...origin, scheme: 'https', authority: origin.host }, path) + query
 }
 
 /** The not-found error of a request, whether or not it matched a route; `reason` ends the message of its cause. */
 export function notFound (trace: RequestTrace, path = pathnameOf(trace.request), reason = ''): NotFoundError {
   return create(trace, () => {
     const referer = joinedHeader(trace.request.raw.rawHeaders, 'referer')
-    const from = referer.trim() === '' ? '' : ` (from "${referer}")`
     const cause = new ResourceNotFoundError(`No routes found for "${withSlash(path)}"${reason}`)
-    return new NotFoundError(messageOf(trace, path) + from, { cause })
+    let message = messageOf(trace, path)
+    if (referer.trim() !== '') message += ` (from "${referer}")`
+    return new NotFoundError(message, { cause })
   })
 }
 
 function declined (trace: RequestTrace, route: string): NotFoundError {
-  const { isRecording, sending, timing } = trace.recording
-  // Hooks of the route itself run when the start of its handler has been recorded.
-  const hasHook = trace.declaredRoute?.hooks.includes('preHandler') === true
-  const handler = hasHook ? 'a hook or its handler' : 'its handler'
-  const caller = trace.failed ? 'an error handler' : timing.handlerStart === 0 ? 'a hook' : handler
-  const why = isRecording ? `${caller} called reply.callNotFound()` : 'reply.callNotFound() was called'
-  const after = sending.hasResponse ? ' after a response had been sent' : ''
-  const error = create(trace, () => new NotFoundError(`${route} declined: ${why}${after}`))
+  const { isRecording, sending } = trace.recording
+  let why = 'reply.callNotFound() was called'
+  if (isRecording) why = `${callerOf(trace)} called reply.callNotFound()`
+  if (sending.hasResponse) why += ' after a response had been sent'
+  const error = create(trace, () => new NotFoundError(`${route} declined: ${why}`))
   // The first frames are those of the caller, which come after those of the hooks of the second pass.
   if (isRecording) withStackLimit(MAX_CALLS, () => Error.captureStackTrace(error, explainNoMatch))
   return error
+}
+
+function callerOf ({ failed, declaredRoute, recording }: RequestTrace): string {
+  if (failed) return 'an error handler'
+  if (recording.timing.handlerStart === 0) return 'a hook'
+  // Hooks of the route itself run when the start of its handler has been recorded.
+  if (declaredRoute?.hooks.includes('preHandler') === true) return 'a hook or its handler'
+  return 'its handler'
 }
 
 function methodNotAllowed (trace: RequestTrace, path: string, allowed: readonly string[]): MethodNotAllowedError {
@@ -154,9 +161,11 @@ function reasonFor (
     const isMethod = methods.includes(method) || (method === 'HEAD' && methods.includes('GET'))
     if (!isMethod) return `the method is ${methods.join(' or ')}, not ${method}`
     const needed = Object.entries(constraints).map(([name, value]) => `${name} ${String(value)}`)
-    return needed.length === 0 ? 'it matches' : `it is only for ${needed.join(', ')}`
+    if (needed.length === 0) return 'it matches'
+    return `it is only for ${needed.join(', ')}`
   }
-  if (firstDifference(declared, sent.at(-1) === '' ? sent.slice(0, -1) : [...sent, '']) === null) {
+  const hasSlash = sent.at(-1) === ''
+  if (firstDifference(declared, hasSlash ? sent.slice(0, -1) : [...sent, '']) === null) {
     return `the trailing slash: it is declared ${pattern.endsWith('/') ? 'with' : 'without'} one`
   }
   const prefix = prefixBefore(declared, sent)
@@ -172,7 +181,8 @@ function prefixBefore (declared: readonly string[], sent: readonly string[]): re
   const length = declared.length - sent.length
   const rest = declared.slice(length)
   const hasStatic = rest.some((one) => one !== '' && !isParameter(one))
-  return length > 0 && hasStatic && firstDifference(rest, sent) === null ? declared.slice(0, length) : null
+  if (length <= 0 || !hasStatic || firstDifference(rest, sent) !== null) return null
+  return declared.slice(0, length)
 }
 
 /** The index of the first segment that does not match; null where all do. */
@@ -180,12 +190,14 @@ function firstDifference (declared: readonly string[], sent: readonly string[]):
   for (const [i, segment] of declared.entries()) {
     // A wildcard, which is last, matches any number of segments.
     const isRest = i === declared.length - 1 && segment.endsWith('*')
-    const value = isRest && sent.length > i ? sent.slice(i).join('/') : sent[i]
+    let value = sent[i]
+    if (isRest && value !== undefined) value = sent.slice(i).join('/')
     if (value === undefined && segment.endsWith('?')) return null
     if (value === undefined || !segmentMatches(segment, value)) return i
     if (isRest) return null
   }
-  return sent.length > declared.length ? declared.length : null
+  if (sent.length <= declared.length) return null
+  return declared.length
 }
 
 /** The segments of a path, of at most 300 characters, percent-decoded where that is possible. */
@@ -194,8 +206,12 @@ function segmentsOf (path: string): string[] {
 }
 
 function pathFor ({ segments }: DeclaredRoute, sent: readonly string[]): string | null {
-  const filled = segments.map((segment, i) =>
-    isParameter(segment) ? segmentMatches(segment, sent[i] ?? '') && sent[i] : segment.replaceAll('::', ':'))
-  if (filled.some((segment) => !segment)) return null
-  return `/${filled.map((segment) => encodeURIComponent(segment as string)).join('/')}`
+  let path = ''
+  for (const [i, segment] of segments.entries()) {
+    let value = segment.replaceAll('::', ':')
+    if (isParameter(segment)) value = sent[i] ?? ''
+    if (value === '' || !segmentMatches(segment, value)) return null
+    path += `/${encodeURIComponent(value)}`
+  }
+  return path
 }

@@ -79,11 +79,12 @@ function costOf (last: string, missing: number, sum: number, hasStatic: boolean,
   if (sum === 0) {
     if (missing === 0 || (missing === 1 && last.endsWith('?')) || (missing < 0 && isOpen)) return 1
     // The other form of the path: with a trailing slash instead of without one, or the reverse.
-    const isOther = missing === 1 ? !hasSlash && (last === '' || last === '*') : missing === -1 && hasSlash
-    if (isOther) return 2
+    if (missing === 1 && !hasSlash && (last === '' || last === '*')) return 2
+    if (missing === -1 && hasSlash) return 2
   }
   const more = isOpen ? Math.max(0, missing) : Math.abs(missing)
-  return more > 1 || !hasStatic || sum > MISMATCH ? FAR : 3 + sum + 4 * more
+  if (more > 1 || !hasStatic || sum > MISMATCH) return FAR
+  return 3 + sum + 4 * more
 }
 
 /** Twice the differing characters of a static segment, 1 where only the case differs; `FAR` where it is not similar. */
@@ -96,7 +97,8 @@ function differenceOf (segment: string, value: string): number {
   const most = Math.max(1, Math.floor(segment.length / 3))
   if (Math.abs(segment.length - value.length) > most || (!isPlain && isParameter(segment))) return FAR
   const characters = editDistance(segment.toLowerCase(), value.toLowerCase(), most)
-  return characters <= most ? Math.max(1, 2 * characters) : FAR
+  if (characters > most) return FAR
+  return Math.max(1, 2 * characters)
 }
 
 /** The segments of a pattern of find-my-way. A slash in an expression does not separate segments. */

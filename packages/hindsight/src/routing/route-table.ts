@@ -93,7 +93,8 @@ const ALL_HOOKS = [...ROUTE_HOOKS, 'onError', 'onTimeout', 'onRequestAbort', 'on
 /** The name of a route: its own, or its methods and pattern. The application may have other values of that name. */
 export function routeName ({ config, method, url }: RouteOptions): string {
   const { name } = (config ?? {}) as { name?: unknown }
-  return typeof name === 'string' ? name : `${[method].flat().join('|')} ${url}`
+  if (typeof name === 'string') return name
+  return `${[method].flat().join('|')} ${url}`
 }
 
 /** The options of the router, which Fastify also takes at the top level. */
@@ -174,8 +175,9 @@ export class RouteTable {
     const { url, constraints = {} } = route
     const add = (entry: Entry): void => { this.#added.push({ url, constraints, entry }) }
     const declared = this.#entries.get(`GET ${url}${suffix}`)
+    let get = declared
     // `/` below a prefix is two routes, with a slash and without. Of one of them only the HEAD route calls `onRoute`.
-    const get = declared ?? (route.routePath === '/' ? this.#entries.get(`GET ${route.prefix}${suffix}`) : undefined)
+    if (route.routePath === '/') get ??= this.#entries.get(`GET ${route.prefix}${suffix}`)
     if (get === undefined || get.handler !== route.handler) return false
     this.#entries.set(`HEAD ${url}`, get)
     if (declared === undefined && route.prefixTrailingSlash !== 'no-slash') {
@@ -214,8 +216,9 @@ export class RouteTable {
   of (request: FastifyRequest, match: RouteMatch | null = null): DeclaredRoute | null {
     const { method, routeOptions } = request
     const url = routeOptions.url ?? match?.pattern ?? ''
-    const found = this.#hasConstraints ? this.#find(method, pathnameOf(request), request)?.route : undefined
-    return found ?? this.#entries.get(`${method} ${url}`)?.route ?? null
+    const found = this.#hasConstraints && this.#find(method, pathnameOf(request), request)
+    if (found) return found.route
+    return this.#entries.get(`${method} ${url}`)?.route ?? null
   }
 
   /** The route that a request matched, by its name; null where none did. */
@@ -260,7 +263,8 @@ export class RouteTable {
 
   #findVisible (method: string, path: string, request: FastifyRequest, seesDebug: boolean): Entry | null {
     const match = this.#find(method, path, request)
-    return match?.debugOnly === true && !seesDebug ? null : match
+    if (match?.debugOnly === true && !seesDebug) return null
+    return match
   }
 
   #find (method: string, path: string, request: FastifyRequest): Entry | null {

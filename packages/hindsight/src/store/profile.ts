@@ -137,10 +137,9 @@ export function readProfile (stored: Profile): Profile {
 }
 
 function typeNameOf (value: unknown): string {
-  if (Array.isArray(value)) {
-    return value.every((item) => typeNameOf(item) === 'an object') ? 'a list of objects' : 'a list'
-  }
-  return value === null ? 'null' : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
+  if (value === null) return 'null'
+  if (!Array.isArray(value)) return `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
+  return value.every((item) => typeNameOf(item) === 'an object') ? 'a list of objects' : 'a list'
 }
 
 /** Without this, `String` throws for an object with a member `toString` or `valueOf`. */

@@ -36,9 +36,10 @@ export const PART_CRITERIA: Readonly<Record<string, Criterion>> = Object.fromEnt
 export function factsOf ({ values = {} }: ProfileSummary): string[] {
   return Object.entries(values)
     .filter(([name]) => !/[A-Z]/.test(name) && PART_CRITERIA[name]?.column === undefined)
-    .flatMap(([name, value]) => name === 'issues'
-      ? value.split(ISSUE_SEPARATOR).filter((text) => text !== 'yes')
-      : value === 'yes' ? name : `${name}: ${value}`)
+    .flatMap(([name, value]) => {
+      if (name === 'issues') return value.split(ISSUE_SEPARATOR).filter((text) => text !== 'yes')
+      return value === 'yes' ? name : `${name}: ${value}`
+    })
 }
 
 const MAX_TEXT = 500
@@ -124,12 +125,12 @@ export function checkCriteria (collectors: readonly Part[]): void {
 
 /**
  * Reads a search: fields, and `q` with criteria as one text. Throws a `BadCriterionError` at an invalid field.
- * `own`: the criteria of the parts of the application.
+ * `added`: the criteria of the parts of the application.
  */
 export function readSearch (
-  { q, ...given }: Readonly<Record<string, unknown>>, maxLimit = MAX_LIMIT, own: readonly string[] = []
+  { q, ...given }: Readonly<Record<string, unknown>>, maxLimit = MAX_LIMIT, added: readonly string[] = []
 ): SearchQuery {
-  const names = [...Object.keys(CRITERIA), ...own]
+  const names = [...Object.keys(CRITERIA), ...added]
   const known = [...names, ...OTHER_FIELDS]
   const texts = new Map<string, string>()
   const not: Criteria[] = []
@@ -141,7 +142,7 @@ export function readSearch (
   }
   for (const [field, value, isExcluded] of readText(textOf('q', q), names)) {
     if (isExcluded) {
-      not.push(criteriaFrom(new Map([[field, value]]), names, own))
+      not.push(criteriaFrom(new Map([[field, value]]), names, added))
       continue
     }
     const other = texts.get(field) ?? ''
@@ -149,7 +150,7 @@ export function readSearch (
     if (other !== '' && field !== 'url') throw new BadCriterionError(field, 'it may be given only once')
     texts.set(field, `${other} ${value}`.trim())
   }
-  const found = criteriaFrom(texts, names, own)
+  const found = criteriaFrom(texts, names, added)
   const criteria = not.length === 0 ? found : { ...found, not }
   const limit = readLimit(texts.get('limit') || String(Math.min(DEFAULT_LIMIT, maxLimit)), maxLimit)
   const cursor = texts.get('cursor')
@@ -160,12 +161,14 @@ export function readSearch (
 }
 
 /** The criteria of valid texts, by the names of their fields. */
-function criteriaFrom (texts: ReadonlyMap<string, string>, names: readonly string[], own: readonly string[]): Criteria {
+function criteriaFrom (
+  texts: ReadonlyMap<string, string>, names: readonly string[], added: readonly string[]
+): Criteria {
   const criteria: Record<string, unknown> = {}
   for (const name of names) {
     const text = texts.get(name)
     if (!text) continue
-    const { read = String, problem, key = name, isValue = own.includes(name) } = CRITERIA[name] ?? {}
+    const { read = String, problem, key = name, isValue = added.includes(name) } = CRITERIA[name] ?? {}
     const value = read(text)
     if (value === undefined) throw new BadCriterionError(name, `"${text}" is ${problem}`)
     if (isValue) {
@@ -231,5 +234,6 @@ function readTime (text: string, rest = 0): number | undefined {
   if (age !== undefined) return Math.max(0, Date.now() - age)
   const [written = '', time, zone] = ISO_8601.exec(text.trim()) ?? []
   const parsed = Date.parse(time === undefined || zone !== undefined ? written : `${written}Z`)
-  return Number.isNaN(parsed) ? undefined : parsed + (time === undefined ? rest : 0)
+  if (Number.isNaN(parsed)) return undefined
+  return time === undefined ? parsed + rest : parsed
 }

@@ -219,7 +219,9 @@ export class SqlStorage implements ProfileStorage {
 function totalsOf (rows: readonly Row[]): Totals {
   const totals = emptyTotals()
   for (const { pinned, error, profiles, bytes } of rows) {
-    const amount = totals[pinned === 1 ? 'pinned' : error === 1 ? 'failure' : 'success']
+    let group: keyof Totals = error === 1 ? 'failure' : 'success'
+    if (pinned === 1) group = 'pinned'
+    const amount = totals[group]
     amount.profiles += Number(profiles)
     amount.bytes += Number(bytes)
   }

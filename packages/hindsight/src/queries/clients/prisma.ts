@@ -33,7 +33,8 @@ function observePrisma (client: Record<string, unknown>): object {
     const send = (): unknown => original.apply(self, args)
     // The stacks of queries that are sent together do not show who has sent them.
     const frames = Array.isArray(args[0]) ? framesHere() : undefined
-    return frames === undefined ? send() : sent.run(frames, send)
+    if (frames === undefined) return send()
+    return sent.run(frames, send)
   })
   return extended
 }

@@ -26,7 +26,7 @@ function observeSequelize (sequelize: Record<string, unknown>): void {
     return callAsync(query, () => original.apply(self, args) as unknown, (result) => {
       if (plain === true && result !== null) return 1
       // It returns an empty list, whatever it has deleted.
-      return type === 'DELETE' ? undefined : rowsOf(result)
+      if (type !== 'DELETE') return rowsOf(result)
     })
   })
   observeWaits(Object(sequelize.connectionManager) as object, 'getConnection')

@@ -73,7 +73,8 @@ function observeMethods (object: object, begin: (args: unknown[]) => Query | nul
 function parametersOf (args: unknown[]): unknown {
   const [first] = args
   const isOne = args.length === 1 && typeof first === 'object' && first !== null && !ArrayBuffer.isView(first)
-  return isOne ? first : args
+  if (isOne) return first
+  return args
 }
 
 const METHODS: ReadonlyArray<[name: string, rowsOf: RowsOf<any>]> = [

@@ -41,11 +41,13 @@ async function redirectToLatest (request: FastifyRequest, reply: FastifyReply): 
     throw new NothingStoredError(Object.keys(others).length === 0 ? kind : `matching ${kind}`)
   }
   // Some clients send another `Accept` to the target of a redirect.
-  const suffix = suffixOf(request) ?? (formatOf(request, reply) === 'markdown' ? '.md' : '')
-  const shown = Object.entries({ panel, part }).flatMap(([name, value]) =>
-    typeof value === 'string' ? [[name, value]] : [])
-  const query = shown.length === 0 ? '' : `?${new URLSearchParams(shown)}`
-  return reply.redirect(`${baseOf(request)}/${latest.token}${suffix}${query}`, 302)
+  let suffix = suffixOf(request)
+  if (suffix === undefined && formatOf(request, reply) === 'markdown') suffix = '.md'
+  const shown = new URLSearchParams()
+  for (const [name, value] of Object.entries({ panel, part })) if (typeof value === 'string') shown.set(name, value)
+  let address = `${baseOf(request)}/${latest.token}${suffix ?? ''}`
+  if (shown.size > 0) address += `?${shown}`
+  return reply.redirect(address, 302)
 }
 
 async function showProfiles (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -135,10 +137,8 @@ async function * eventsOf (
     const waiting = recorder?.waitingTokens() ?? []
     const isChanged = shown !== (shown = waiting.join())
     // A comment keeps the connection open.
-    if (profiles.length === 0 && !isChanged) yield ': no new profiles\n\n'
-    else {
-      yield profiles.map((summary) => `event: profile\ndata: ${visibleJson(summary)}\n\n`).join('') +
-        (isChanged ? `event: waiting\ndata: ${visibleJson(waiting)}\n\n` : '')
-    }
+    let events = profiles.map((summary) => `event: profile\ndata: ${visibleJson(summary)}\n\n`).join('')
+    if (isChanged) events += `event: waiting\ndata: ${visibleJson(waiting)}\n\n`
+    yield events || ': no new profiles\n\n'
   }
 }

@@ -91,7 +91,8 @@ async function neighbors ({ token, time }: Profile, profiler: Profiler): Promise
   if (place === -1) return {}
   const { next } = await profiler.search({ criteria, limit: place + 1 })
   const { profiles: later } = await profiler.search({ after: next ?? '0', limit: 2, sort: 'time' })
-  if (next === null) return later[0]?.token === token ? tokensOf(undefined, later[1]) : {}
+  if (next === null && later[0]?.token !== token) return {}
+  if (next === null) return tokensOf(undefined, later[1])
   const { profiles: [older] } = await profiler.search({ cursor: next, limit: 1 })
   return tokensOf(older, later[0])
 }

@@ -144,7 +144,8 @@ async function sendRequest (request: FastifyRequest, reply: FastifyReply): Promi
   const sent = await sendEdited(request, reply, await formOf(request), written(request, 'GET', '/'))
   if (sent === undefined) return reply
   const { token, status } = sent
-  return formatOf(request, reply) === 'json' ? { token, status } : reply.redirect(`${baseOf(request)}/${token}`, 303)
+  if (formatOf(request, reply) === 'json') return { token, status }
+  return reply.redirect(`${baseOf(request)}/${token}`, 303)
 }
 
 /** A request as a profile without a token. */

@@ -79,7 +79,8 @@ export function suffixOf (request: FastifyRequest): string | undefined {
 export function formatOf (request: FastifyRequest, reply: FastifyReply): 'html' | 'json' | 'markdown' {
   if (suffixOf(request) === undefined) reply.header('vary', 'accept')
   const { type } = errorRepresentation(request.headers.accept)
-  return type === 'text' ? 'html' : type
+  if (type === 'text') return 'html'
+  return type
 }
 
 export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => SafeHtml): FastifyReply {
