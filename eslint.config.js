@@ -96,7 +96,11 @@ export default [
   },
   {
     files: ['{app,lib,plugins,routes}/**/*.{js,cjs,ts}', 'packages/hindsight/{bin,packaging,src}/**/*.{js,cjs,ts}'],
-    rules: { '@stylistic/max-len': ['error', { code: 120 }] }
+    rules: { '@stylistic/max-len': ['error', { code: 120 }], 'no-nested-ternary': 'error' }
+  },
+  {
+    files: ['packages/hindsight/src/{parts,reading,recording}/**'],
+    rules: { 'no-nested-ternary': 'off' }
   },
   {
     files: ['{test,packages/hindsight/test}/**/*.{js,cjs,ts}'],

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { styleProblems } from '../packages/hindsight/test/support/code-style.js'
 import { circlesOf, importsOf, sourceFiles, textOf, upwardImports, type Import } from '../packages/hindsight/test/support/imports.js'
 
 const ROOT = join(import.meta.dirname, '..')
@@ -54,4 +55,9 @@ t.test('each rule can fail', async (t) => {
   ] as const) {
     t.same(violations([{ from, to, isType: false }]), expected, `${from} > ${to}`)
   }
+})
+
+t.test('few conditional expressions, functions with names of two words, and no name with the word own', async (t) => {
+  const files = sourceFiles(ROOT, LAYERS)
+  t.same(styleProblems(ROOT, files, (file) => file.split('/')[0] ?? '', { exempt: ['hindsight', 'service'] }), [])
 })

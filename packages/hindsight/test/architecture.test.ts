@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { styleOf, styleProblems } from './support/code-style.js'
 import { testdir } from './support/folder.js'
 import { circlesOf, importsOf, sourceFiles, textOf, upwardImports, type Import } from './support/imports.js'
 
@@ -44,6 +45,9 @@ const PART_OF: Readonly<Record<string, string>> = {
   'similar-name.ts': 'call.ts',
   'clock.ts': 'call.ts'
 }
+
+/** Folders with more conditional expressions in 1,000 lines than the 30 of the others: what they may have. */
+const CONDITIONALS = { parts: 63, reading: 57 }
 
 /** The interface of stores, and its engines. */
 const ENGINES = /^store\/(?:criteria|memory|open|postgres|sql|sqlite|storage)\b/
@@ -127,4 +131,23 @@ t.test('no line of a stylesheet has more than 120 columns', async (t) => {
   const files = readdirSync(SOURCES, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.css'))
   t.ok(files.length > 0)
   for (const file of files) t.same(readFileSync(join(SOURCES, file), 'utf8').split('\n').filter((line) => line.length > 120), [], file)
+})
+
+t.test('few conditional expressions, functions with names of two words, and no name with the word own', async (t) => {
+  const files = sourceFiles(SOURCES, [''])
+  const folderOf = (file: string): string => file.includes('/') ? file.split('/')[0] ?? '' : 'src'
+  t.same(styleProblems(SOURCES, files, folderOf, { exempt: ['html', 'observe'], above: CONDITIONALS }), [])
+})
+
+t.test('each rule of style can fail', async (t) => {
+  t.same(styleOf('const a = b ? c ? 1 : 2 : 3\n').conditionals, 2)
+  t.same(styleOf('export function render () {}\nexport async function send () {}\nexport function sendAll () {}\nfunction help () {}\n').oneWord,
+    ['render', 'send'])
+  t.same(styleOf('const { own } = frame; const own = 1; call(isOwn, OWN_FRAMES, x.ownHooks, Object.hasOwn, owner, known)\n').own,
+    ['own', 'isOwn', 'OWN_FRAMES'])
+  const root = testdir(t, { app: { 'app.ts': 'export function render (a) { return a ? 1 : 2 }\n' } })
+  t.same(styleProblems(root, ['app/app.ts'], () => 'app', { exempt: [] }), [
+    'app/app.ts: the exported function render has a name of one word', 'app: 1000 conditional expressions in 1,000 lines, at most 30'
+  ])
+  t.same(styleProblems(root, ['app/app.ts'], () => 'app', { exempt: ['render'], above: { app: 1000 } }), [])
 })

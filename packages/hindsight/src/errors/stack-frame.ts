@@ -46,16 +46,16 @@ export function stackFrames (frames: string, { isMapped = true } = {}): StackFra
  */
 export function markCallers (frames: readonly StackFrame[]): void {
   let called: string | null = null
-  let hasOwn = false
+  let hasAppFrame = false
   let isRouted = false
   let continues = false
   for (const frame of frames) {
     if (isInternal(frame.file)) continue
     const name = packageOf(frame.file)
     isRouted ||= name === 'find-my-way' && called === 'fastify'
-    if (name === 'fastify') continues = !hasOwn && frame.function === 'next' && NEXT.test(frame.file)
+    if (name === 'fastify') continues = !hasAppFrame && frame.function === 'next' && NEXT.test(frame.file)
     if (isRouted || continues) frame.own = false
-    hasOwn ||= frame.own
+    hasAppFrame ||= frame.own
     called = name
   }
 }

@@ -119,14 +119,14 @@ function performanceRecord ({ recording, services: { lifecycle }, declaredRoute:
   const { timing, work } = recording
   const routeHooks = route?.hooks.includes('preHandler') === true
   // The hooks of the stages of a lifecycle.
-  const ownHooks = route === null ? [] : hooksOfStages(route, recording, lifecycle?.stages ?? {})
+  const hooks = route === null ? [] : hooksOfStages(route, recording, lifecycle?.stages ?? {})
   const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt } = timing
   const { own, internalStart } = timing
   const internalWithin = internalStart > serializeStart && internalStart < serializeEnd ? own : 0
   return {
     ...(handlerStart !== 0 && { handlerStart: roundTime(handlerStart - startedAt) }),
     ...(routeHooks && { routeHooks }),
-    ...(ownHooks.length > 0 && { ownHooks }),
+    ...(hooks.length > 0 && { ownHooks: hooks }),
     ...(handlerEnd !== 0 && { handler: roundTime(handlerEnd - handlerStart) }),
     ...(serializeEnd !== 0 && {
       serializeStart: roundTime(serializeStart - startedAt),
