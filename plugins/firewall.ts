@@ -41,7 +41,7 @@ export const firewall = defineListener('kernel.request', 'firewall', async (app)
   app.decorateRequest('loginForm', function (this: FastifyRequest) { return loginForm(this) })
   await loginRoutes(app, security)
   return (request, reply) => {
-    // The profiler's own pages; they have their own rules of access.
+    // The pages of the profiler have rules of access of their own.
     if (routeConfigOf(request)?.debugOnly === true) return unguarded
     const context = security.contextFor(request)
     const { firewall, path } = context

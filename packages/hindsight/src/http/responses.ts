@@ -14,7 +14,7 @@ export function headerValues (reply: FastifyReply, name: string): string[] {
   return [reply.getHeader(name) ?? []].flat().map(String)
 }
 
-/** Whether the own `Cache-Control` of a response keeps it from shared caches (RFC 9111, section 5.2.2). */
+/** Whether the `Cache-Control` of a response keeps it from shared caches (RFC 9111, section 5.2.2). */
 export function isPrivate (reply: FastifyReply): boolean {
   const control = headerValues(reply, 'cache-control').join(', ')
   // `private` with a list of header names concerns these only.
@@ -29,7 +29,7 @@ export function addVary (reply: FastifyReply, field: string): void {
   reply.header('vary', fields.length > 0 ? `${before}, ${field}` : field)
 }
 
-/** Headers of caches with own directives, which apply before `Cache-Control` (RFC 9213; nginx, Akamai, Fastly). */
+/** Headers of caches with further directives, which apply before `Cache-Control` (RFC 9213; nginx, Akamai, Fastly). */
 const CACHE_HEADER = /^(?:expires|x-accel-expires|(?:edge|surrogate)-control|.+-cache-control)$/
 
 /** Keeps a response out of all caches (RFC 9111, section 5.2.2.5). */

@@ -102,7 +102,7 @@ export function routerOptionsOf ({ initialConfig }: FastifyInstance): Readonly<R
   return { ...initialConfig, ...(initialConfig as { routerOptions?: object }).routerOptions }
 }
 
-/** The routes of an application, in a router of our own: why no route matched is not available from Fastify's. */
+/** The routes of an application, in a router of Hindsight: why no route matched is not available from Fastify's. */
 export class RouteTable {
   readonly #routerOptions
   #router: ReturnType<typeof FindMyWay> | undefined
