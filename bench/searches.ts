@@ -24,7 +24,7 @@ const PROFILES = `insert into profiles
   with recursive numbers (i) as (select 1 union all select i + 1 from numbers where i < 1000000)
   select printf('%06x', i), strftime('%Y-%m-%dT%H:%M:%fZ', 1767225600 + i, 'unixepoch'),
     case when i % 300 = 0 then 1000 else 0 end + i % 97, 'GET', 'http://localhost/items/' || i,
-    case when i % 200 = 0 then 500 else 200 end, '127.0.0.1', '', 0, i % 200 = 0, 1000, printf('%.1000c', 'x')
+    case when i % 200 = 0 then 500 else 200 end, '127.0.0.1', '', 0, i % 200 = 0, 200, printf('%.200c', 'x')
   from numbers`
 
 /** The search with the highest median of CPU time (ms), and that time. A profile is stored before each search. */
