@@ -99,7 +99,7 @@ export default [
     rules: { '@stylistic/max-len': ['error', { code: 120 }], 'no-nested-ternary': 'error' }
   },
   {
-    files: ['packages/hindsight/src/{parts,reading,recording}/**'],
+    files: ['packages/hindsight/src/{parts,recording}/**'],
     rules: { 'no-nested-ternary': 'off' }
   },
   {

@@ -9,7 +9,7 @@ import { parts as allParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import type { Profile } from '../store/profile.js'
 import { formatTime } from '../view/components.js'
-import { codeSpan, cutText, escapeMarkdown, fencedCode, visibleJson } from '../view/text.js'
+import { codeSpan, cutText, escapeMarkdown, fencedCode, presentItems, visibleJson } from '../view/text.js'
 import { NO_DIFFERENCE, successOf, type LastSuccess, type ProfileSource } from './compare/last-success.js'
 
 /** Bytes of the whole text: with the marks around it that models receive, it has 6,000. Bytes of one part. */
@@ -34,9 +34,8 @@ export async function markdownOf (
   source: ProfileSource, profile: Profile, part?: unknown, parts: readonly Part[] = allParts
 ): Promise<string> {
   const success = await successOf(source, profile, parts)
-  return part === undefined
-    ? profileMarkdown(profile, success, parts)
-    : partMarkdown(profile, String(part), success, parts)
+  if (part === undefined) return profileMarkdown(profile, success, parts)
+  return partMarkdown(profile, String(part), success, parts)
 }
 
 /**
@@ -59,7 +58,7 @@ export function profileMarkdown (
   const sections = sectionsOf(profile, success, parts)
   const names = cutText(namesOf(profile, sections).join(', '), MAX_PARTS)
   const command = codeSpan(`fastify-hindsight show ${token} --part <part>`)
-  const end = `All of a part: ${command}, with one of ${codeSpan(names)}.`
+  let end = `All of a part: ${command}, with one of ${codeSpan(names)}.`
   let space = MAX_SHEET - size([...head, end]) - MAX_OMITTED
   const least = sections.map((section) => Math.min(size(blocksOf(section, MAX_SHEET)), MIN_SECTION))
   const omitted = new Set<string>()
@@ -75,7 +74,8 @@ export function profileMarkdown (
     return []
   })
   const left = [...omitted].join(', ').slice(0, MAX_OMITTED / 2)
-  return [...head, ...blocks, end + (left === '' ? '' : ` No space here for ${codeSpan(left)}.`)].join('\n\n') + '\n'
+  if (left !== '') end += ` No space here for ${codeSpan(left)}.`
+  return [...head, ...blocks, end].join('\n\n') + '\n'
 }
 
 /** One part of a profile, of at most 20,000 bytes: its sections, or its data as JSON. Throws for another name. */
@@ -84,9 +84,11 @@ export function partMarkdown (
 ): string {
   const all = sectionsOf(profile, success, parts)
   const sections = all.filter(({ name }) => name === part)
-  const blocks = sections.length > 0
-    ? sections.flatMap((section) => blocksOf(section, Math.floor(MAX_PART / sections.length), ' --json'))
-    : [fencedCode(cutText(visibleJson(partOf(profile, part, namesOf(profile, all)), 1), MAX_PART / 2), 'json')]
+  const blocks = sections.flatMap((section) => blocksOf(section, Math.floor(MAX_PART / sections.length), ' --json'))
+  if (sections.length === 0) {
+    const json = visibleJson(partOf(profile, part, namesOf(profile, all)), 1)
+    blocks.push(fencedCode(cutText(json, MAX_PART / 2), 'json'))
+  }
   return [DATA_NOTE, ...blocks].join('\n\n') + '\n'
 }
 
@@ -108,11 +110,10 @@ function sectionsOf (profile: Profile, success: LastSuccess | null, parts: reado
   const ofParts = parts.flatMap((part) => resultsOf([part], profile, (_, data) => part.markdown?.(data, profile))
     .map((section) => ({ ...section, name: part.name })))
   const time = sentencesOf(parts, profile)
-  const times = time.length === 0 ? [] : [{ name: 'performance', order: 20, title: 'Time', text: time.join('\n') }]
+  const times = time.length > 0 && { name: 'performance', order: 20, title: 'Time', text: time.join('\n') }
   const hints = hintsOf(parts, profile).map((hint) =>
     ({ name: 'hints', order: 15, title: `Hint: ${hint.title}`, blocks: hintParts(hint).slice(1) }))
-  const differences = success === null ? [] : [differencesSection(success)]
-  return [...ofParts, ...times, ...hints, ...differences].sort(byOrder)
+  return presentItems([...ofParts, times, ...hints, success && differencesSection(success)]).sort(byOrder)
 }
 
 /** The heading, the lines and the paragraphs of a section for which there is space, and how many there are besides. */
@@ -122,18 +123,19 @@ function blocksOf ({ name, title, text, blocks = [] }: Section, space: number, o
   let free = space - size([heading]) - FRAME
   const fitting = (items: readonly string[], between: number): readonly string[] => {
     const end = items.findIndex((item) => (free -= Buffer.byteLength(item) + between) < 0)
-    return end === -1 ? items : items.slice(0, end)
+    if (end === -1) return items
+    return items.slice(0, end)
   }
   const shownLines = fitting(lines, 1)
   const shownBlocks = fitting(shownLines.length < lines.length ? [] : blocks, 2)
   if (free < 0 && shownLines.length + shownBlocks.length === 0 && space < MIN_SECTION) return []
   const left = lines.length + blocks.length - shownLines.length - shownBlocks.length
-  return [
+  return presentItems([
     heading,
-    ...shownLines.length === 0 ? [] : [fencedCode(shownLines.join('\n'), 'text')],
+    shownLines.length > 0 && fencedCode(shownLines.join('\n'), 'text'),
     ...shownBlocks,
-    ...left === 0 ? [] : [`${left} more: ${codeSpan(`--part ${name}${option}`)}.`]
-  ]
+    left > 0 && `${left} more: ${codeSpan(`--part ${name}${option}`)}.`
+  ])
 }
 
 function size (blocks: readonly string[]): number {
@@ -145,20 +147,20 @@ function mainCauseOf (profile: Profile): string | undefined {
 }
 
 function facts ({ token, time, duration, ip, parent, followOf, route }: Profile): string {
-  return [
+  return presentItems([
     `Profile ${codeSpan(token)}`, String(time), formatTime(duration), `from ${name(ip)}`,
     routeFact(route),
-    ...(parent === undefined ? [] : [`${followOf ? 'redirected from' : 'parent request'} ${name(parent)}`])
-  ].join(' · ')
+    parent !== undefined && `${followOf ? 'redirected from' : 'parent request'} ${name(parent)}`
+  ]).join(' · ')
 }
 
 function routeFact (route: unknown): string {
   if (!isObject(route)) return 'no route matched'
-  return [
+  return presentItems([
     `route ${name(route.name)} (${name(route.pattern)})`,
-    ...(route.controller === undefined ? [] : [`handled by ${name(route.controller)}`]),
-    ...(route.handler === undefined ? [] : [`declared at ${name(shortFile(String(route.handler)))}`])
-  ].join(', ')
+    route.controller !== undefined && `handled by ${name(route.controller)}`,
+    route.handler !== undefined && `declared at ${name(shortFile(String(route.handler)))}`
+  ]).join(', ')
 }
 
 function name (value: unknown): string {
@@ -172,12 +174,12 @@ function differencesSection ({ token, summary, title, why, differences }: LastSu
     order: 35,
     title,
     ...lines.length > 0 && { text: lines.join('\n') },
-    blocks: [
-      ...lines.length === 0 ? [NO_DIFFERENCE] : [],
-      ...why === undefined ? [] : [escapeMarkdown(why)],
+    blocks: presentItems([
+      lines.length === 0 && NO_DIFFERENCE,
+      why !== undefined && escapeMarkdown(why),
       `Compared with profile ${codeSpan(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}.`,
       `Replay: ${codeSpan(`fastify-hindsight replay ${token}`)}. ` +
         `Compare: ${codeSpan(`fastify-hindsight compare ${summary.token} ${token}`)}.`
-    ]
+    ])
   }
 }

@@ -45,9 +45,10 @@ function compareSection (part: Part, section: ComparedSection, a: Profile, b: Pr
   const label = section.label ?? (isWithoutPanel ? name : labelOf(part))
   const builder = new Section(section.name ?? name, label, [a.token, b.token])
   const { compare, values } = section
-  const valuesOf = (profile: Profile): Values => values === undefined
-    ? flattenPaths(profile.collectors[name])
-    : resultsOf<Values>([part], profile, (_, data) => values(data, profile))[0] ?? {}
+  const valuesOf = (profile: Profile): Values => {
+    if (values === undefined) return flattenPaths(profile.collectors[name])
+    return resultsOf<Values>([part], profile, (_, data) => values(data, profile))[0] ?? {}
+  }
   if (compare === undefined) builder.values(valuesOf(a), valuesOf(b))
   else attemptCall(() => compare(builder, a, b))
   return builder

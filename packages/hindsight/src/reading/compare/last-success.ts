@@ -100,12 +100,13 @@ function slowerParts (fast: Profile, slow: Profile, parts: readonly Part[]): Sho
     .map((now) => ({ now, earlier: before.get(now.name), more: now.time - (before.get(now.name)?.time ?? 0) }))
     .filter(({ more }) => more >= least)
     .sort((a, b) => b.more - a.more)
-    .map(({ now, earlier }) =>
-      ({ what: now.name, before: earlier === undefined ? NONE : textOfTime(earlier), now: textOfTime(now) }))
+    .map(({ now, earlier }) => ({ what: now.name, before: textOfTime(earlier), now: textOfTime(now) }))
 }
 
-function textOfTime ({ time, count }: PartTime): string {
-  return count === undefined ? formatTime(time) : `${count} ×, ${formatTime(time)}`
+function textOfTime (one?: PartTime): string {
+  if (one === undefined) return NONE
+  if (one.count === undefined) return formatTime(one.time)
+  return `${one.count} ×, ${formatTime(one.time)}`
 }
 
 /**
@@ -115,7 +116,8 @@ function textOfTime ({ time, count }: PartTime): string {
 export async function successOf (
   source: ProfileSource, profile: Profile, parts?: readonly Part[]
 ): Promise<LastSuccess | null> {
-  return isSuccess(profile) ? await lastFast(source, profile, parts) : await lastSuccess(source, profile, parts)
+  if (isSuccess(profile)) return await lastFast(source, profile, parts)
+  return await lastSuccess(source, profile, parts)
 }
 
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
@@ -194,7 +196,8 @@ function namedBy ({ exceptions }: Profile): (what: string, value: unknown) => bo
 }
 
 function textOf (value: unknown): string {
-  return typeof value === 'string' ? value : jsonOf(value)
+  if (typeof value === 'string') return value
+  return jsonOf(value)
 }
 
 function jsonOf (value: unknown): string {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import createError from '@fastify/error'
 import { isFailure, type Profile } from '../../store/profile.js'
-import { INVISIBLE, visibleText, visibleJson } from '../../view/text.js'
+import { INVISIBLE, presentItems, visibleText, visibleJson } from '../../view/text.js'
 import { headerPairs, storedRequest, type MaskedValue, type StoredRequest } from '../replay/stored-request.js'
 
 /** Begins each placeholder. It is random, so that no request can contain it. */
@@ -20,21 +20,21 @@ const curl: Format = ({ method, origin, target, headers, body, masked }, head) =
     .filter(([name, value]) => name !== 'host' || value !== impliedHost)
   // A word of a shell cannot contain NUL, and a terminal would interpret other controls.
   const hasBody = body !== undefined && body.isWellFormed() && visibleText(body) === body
-  const args = [
+  const args = presentItems([
     // The URL is sent as it is: no patterns, no removal of dot segments.
     'curl --silent --show-error --include --globoff --path-as-is',
-    ...headers['accept-encoding'] === undefined ? [] : ['--compressed'],
+    headers['accept-encoding'] !== undefined && '--compressed',
     method === 'HEAD' ? '--head' : `--request ${shellWord(method)}`,
     `--url ${shellWord(origin + target)}`,
     ...sent.map(([name, value]) => `--header ${shellWord(name + (value === '' ? ';' : `: ${visibleText(value)}`))}`),
-    ...hasBody ? [`--data-raw ${shellWord(body)}`] : []
-  ]
-  const comments = [
+    hasBody && `--data-raw ${shellWord(body)}`
+  ])
+  const comments = presentItems([
     ...head,
-    ...body === undefined || hasBody ? [] : ['The body is left out: it has control characters.'],
-    ...masked.length === 0 ? [] : ['Masked in the profile: set these in the environment, encoded as in the request.'],
+    body !== undefined && !hasBody && 'The body is left out: it has control characters.',
+    masked.length > 0 && 'Masked in the profile: set these in the environment, encoded as in the request.',
     ...masked.map(({ env }) => `  ${env}`)
-  ]
+  ])
   return [...comments.map((line) => `# ${line}`), args.join(' \\\n  '), ''].join('\n')
 }
 
@@ -42,23 +42,24 @@ const curl: Format = ({ method, origin, target, headers, body, masked }, head) =
 function shellWord (text: string): string {
   const parts = splitAtPlaceholders(text).map((part, i) => {
     if (i % 2 === 1) return `"\${${part}:?is masked in the profile}"`
-    return part === '' ? '' : `'${part.replaceAll("'", "'\\''")}'`
+    if (part === '') return ''
+    return `'${part.replaceAll("'", "'\\''")}'`
   })
   return parts.join('') || "''"
 }
 
 const test: Format = ({ method, target, headers, body, bodyKind, masked }, head, profile) => {
   const { status, route, url } = profile
-  const failed = isFailure(profile) && status >= 400
-  const assertion = !failed
-    ? `assert.equal(response.statusCode, ${status})`
-    : `assert.ok(response.statusCode ${status >= 500 ? '< 500' : `!== ${status}`}, ` +
-      "'the status is ' + response.statusCode + ' again')"
-  return [
+  let purpose = '// It passes as long as the request has the same status as then. Add what should be true.'
+  let assertion = `assert.equal(response.statusCode, ${status})`
+  if (isFailure(profile) && status >= 400) {
+    purpose = '// It fails as long as the failure exists, and passes when it is fixed. Add what should be true then.'
+    const repaired = status >= 500 ? '< 500' : `!== ${status}`
+    assertion = `assert.ok(response.statusCode ${repaired}, 'the status is ' + response.statusCode + ' again')`
+  }
+  return presentItems([
     ...head.map((line) => `// ${line}`),
-    failed
-      ? '// It fails as long as the failure exists, and passes when it is fixed. Add what should be true then.'
-      : '// It passes as long as the request has the same status as then. Add what should be true.',
+    purpose,
     "import assert from 'node:assert/strict'",
     "import { test } from 'node:test'",
     "import Fastify from 'fastify'",
@@ -74,13 +75,13 @@ const test: Format = ({ method, target, headers, body, bodyKind, masked }, head,
     '  const response = await app.inject({',
     `    method: ${jsText(method)},`,
     `    url: ${jsText(target, true)},`,
-    ...body === undefined ? [] : [`    payload: ${jsBody(body, bodyKind, '    ')},`],
+    body !== undefined && `    payload: ${jsBody(body, bodyKind, '    ')},`,
     `    headers: ${jsValue(headers, '    ')}`,
     '  })',
     `  ${assertion}`,
     '})',
     ''
-  ].join('\n')
+  ]).join('\n')
 }
 
 const ALL: Readonly<Record<string, Format>> = { curl, test }
@@ -97,11 +98,11 @@ export function writeAs (wanted: string, profile: Profile): { file: string, text
   const request = storedRequest(profile, ({ env }) => `${MARK}${env}z`)
   const { bodyProblem, notes } = request
   const { token, status, method, url, time } = profile
-  const head = [
+  const head = presentItems([
     `Made from the profile ${token} of ${commentText(time)}: ${status} ${commentText(`${method} ${url}`)}`,
-    ...bodyProblem === undefined ? [] : [`The body is missing here: ${commentText(bodyProblem)}.`],
+    bodyProblem !== undefined && `The body is missing here: ${commentText(bodyProblem)}.`,
     ...notes.map(commentText)
-  ]
+  ])
   return { file: `hindsight-${token}.${write === curl ? 'sh' : 'test.mjs'}`, text: write(request, head, profile) }
 }
 

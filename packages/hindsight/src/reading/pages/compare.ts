@@ -1,4 +1,4 @@
-import { formatCount, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { formatCount, html, textOrJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { Compared, Comparison } from '../compare/compare.js'
 import type { Difference } from '../../parts/section.js'
 import {
@@ -51,8 +51,8 @@ function sidesTable (label: string, differences: readonly Difference[]): HtmlVal
 
 function side (difference: Difference, which: 'a' | 'b'): HtmlValue {
   if (difference.kind === (which === 'a' ? 'only-b' : 'only-a')) return html`<span class="none">absent</span>`
-  const value = difference[which]
-  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 1)
+  const text = textOrJson(difference[which], 1)
   if (text === '') return html`<span class="none">empty</span>`
-  return text.length <= MAX_VALUE ? text : `${text.slice(0, MAX_VALUE)}… (${formatSize(text.length)} in all)`
+  if (text.length <= MAX_VALUE) return text
+  return `${text.slice(0, MAX_VALUE)}… (${formatSize(text.length)} in all)`
 }

@@ -1,4 +1,6 @@
-import { formatCount, escapeHtml, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import {
+  formatCount, escapeHtml, html, presentItems, visibleLine, type HtmlValue, type SafeHtml
+} from '../../view/text.js'
 import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
 import { groupedBy } from '../../parts/read.js'
 import { isFollow, isNoise, listedException, type ProfileSummary } from '../../store/profile.js'
@@ -76,7 +78,8 @@ ${groupsOf(profiles, fields).map((group) => groupBody(group, view))}</table>`)
 
 function orderOf (column: string, sort: string): string {
   if (sort === column) return 'ascending'
-  return sort === `-${column}` ? 'descending' : ''
+  if (sort === `-${column}`) return 'descending'
+  return ''
 }
 
 function groupBody ({ rows: [first, ...equal], children }: Group, view: View): SafeHtml {
@@ -116,13 +119,17 @@ function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): Group
   const groups = new Map<string, Group>()
   /** By token. A request ends after those that it has injected. */
   const above = new Map<string, Group>()
+  const [isByTime, isNewestFirst] = [!sort || sort.endsWith('time'), !sort || sort === '-time']
   for (const profile of profiles) {
     const { token, parent } = profile
-    const parentGroup = !sort || sort === '-time' ? above.get(parent ?? '') : undefined
-    const key = !sort || sort.endsWith('time') ? failureKey(profile) : token
-    const group = parentGroup ?? groups.get(key) ?? { rows: [], children: [] }
-    if (parentGroup === undefined) groups.set(key, group)
-    group[parentGroup === undefined ? 'rows' : 'children'].push(profile)
+    let group = isNewestFirst ? above.get(parent ?? '') : undefined
+    if (group !== undefined) group.children.push(profile)
+    else {
+      const key = isByTime ? failureKey(profile) : token
+      group = groups.get(key) ?? { rows: [], children: [] }
+      groups.set(key, group)
+      group.rows.push(profile)
+    }
     if (group.rows.length === 1) above.set(token, group)
   }
   return [...groups.values()]
@@ -130,7 +137,8 @@ function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): Group
 
 /** The key of a group: equal failures of one route with the same status. */
 function failureKey ({ token, error, method, status, route, values }: ProfileSummary): string {
-  return error && values?.failure !== undefined ? [method, status, route, values.failure].join(' ') : token
+  if (!error || values?.failure === undefined) return token
+  return [method, status, route, values.failure].join(' ')
 }
 
 // Relative URLs make the page smaller.
@@ -155,12 +163,14 @@ ${columns.map(({ name, index }) => html`<td class="c${index}">${cell(profile, na
 function markOf (profile: ProfileSummary): string {
   if (isNoise(profile)) return 'is-noise'
   if (profile.error) return 'has-problem'
-  return profile.warnings > 0 || profile.values?.issues !== undefined ? 'has-warning' : ''
+  if (profile.warnings > 0 || profile.values?.issues !== undefined) return 'has-warning'
+  return ''
 }
 
 function cell ({ route, values = {} }: ProfileSummary, name: string): string {
   if (name === 'route') return cut(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')
-  return name === 'size' && values.size !== undefined ? formatSize(Number(values.size)) : values[name] ?? ''
+  if (name === 'size' && values.size !== undefined) return formatSize(Number(values.size))
+  return values[name] ?? ''
 }
 
 function originOf (url: string): string {
@@ -171,7 +181,8 @@ function originOf (url: string): string {
 function cut (text: string): string {
   const line = visibleLine(text)
   const max = Math.floor(MAX_TEXT * line.length / Math.max(1, escapeHtml(line).length))
-  return line.length <= max ? line : `${line.slice(0, max)}…`
+  if (line.length <= max) return line
+  return `${line.slice(0, max)}…`
 }
 
 function remarks (profile: ProfileSummary): HtmlValue {
@@ -189,15 +200,16 @@ function remarks (profile: ProfileSummary): HtmlValue {
 
 /** The failures of all pages in groups, with the bound. */
 export function groupTable ({ groups, failures, all, isBounded }: FailureGroups, { base }: PageOptions): HtmlValue {
-  const shown = all > groups.length ? `, of which the ${groups.length} newest are shown` : ''
-  const counts = `${formatCount(failures, 'failure')} in ${formatCount(all, 'group')}`
-  const text = `${isBounded ? 'The newest ' : ''}${counts}${shown}`
   if (groups.length === 0) return html`<div class="empty">${noteText('No failures match.')}</div>`
-  const revision = groups.some(({ revisions }) => revisions.length > 0) ? ['Revision'] : []
-  const rows = groups.map((group) => groupRow(group, revision.length > 0, base))
-  const columns = [['Count'] as [string], 'Failure', 'Routes', ...revision, 'First seen', 'Last seen']
+  let counts = `${formatCount(failures, 'failure')} in ${formatCount(all, 'group')}`
+  if (isBounded) counts = `The newest ${counts}`
+  if (all > groups.length) counts += `, of which the ${groups.length} newest are shown`
+  const hasRevision = groups.some(({ revisions }) => revisions.length > 0)
+  const rows = groups.map((group) => groupRow(group, hasRevision, base))
+  const columns = presentItems<string | [string]>(
+    [['Count'], 'Failure', 'Routes', hasRevision && 'Revision', 'First seen', 'Last seen'])
   return [
-    noteText(`${text}. A group has one root cause and one line of the application.`),
+    noteText(`${counts}. A group has one root cause and one line of the application.`),
     markupTable('Groups of failures', columns, rows, 'rows groups')
   ]
 }

@@ -86,7 +86,8 @@ function titleOf ({ fields = {}, failures }: SearchResult): string {
 function currentAddress ({ criteria, failures }: SearchResult, base: string): string {
   if (failures !== undefined) return groupsAddress(base)
   const preset = Object.values(PRESETS).find((preset) => criteria !== undefined && selectsSame(criteria, preset))
-  return preset === undefined ? '' : presetLink(preset, base)
+  if (preset === undefined) return ''
+  return presetLink(preset, base)
 }
 
 function resultsMarkup (result: SearchResult, options: PageOptions): HtmlValue {
@@ -158,7 +159,8 @@ ${selectElement('Results per page', 'limit', LIMITS, limit ?? '')}
 
 function presetLink (preset: Fields, base: string): string {
   const query = queryOf(preset)
-  return query === '' ? `${base}/` : `${base}/search?${query}`
+  if (query === '') return `${base}/`
+  return `${base}/search?${query}`
 }
 
 /** Whether criteria select what a preset selects, however they are written. */

@@ -23,8 +23,8 @@ const FORMATS = ['curl', 'test']
 export function profilePage (profile: Profile, part: Part, options: ProfilePageOptions): SafeHtml {
   const { status, method, url } = profile
   const label = labelOf(part)
-  const title = `${status === 0 ? 'Not ended:' : status} ${method} ${pathOf(url)}` +
-    (part.name === FIRST_PANEL ? '' : ` – ${label}`)
+  let title = `${status === 0 ? 'Not ended:' : status} ${method} ${pathOf(url)}`
+  if (part.name !== FIRST_PANEL) title += ` – ${label}`
   return pageLayout(options, title, html`<main class="profile">
 ${summary(profile, part, options)}
 ${notices(profile, options)}<div class="columns">

@@ -50,16 +50,20 @@ export function replayPage (view: ReplayView, options: ReplayOptions, sent?: Sen
   const reason = problem === undefined ? sent?.reason : `The request cannot be replayed: ${problem}`
   const failure = reason !== undefined && html`<p class="failure" role="alert">${reason}</p>`
   const { method, url, headers, body } = textOf(request)
-  const message = [`${method} ${url}`, ...headers === '' ? [] : [headers], ...body === '' ? [] : ['', body]]
+  const message = [`${method} ${url}`]
+  if (headers !== '') message.push(headers)
+  if (body !== '') message.push('', body)
   const original = html`<pre class="data sent">${message.join('\n')}</pre>`
   const list = html`<ul>${notes.map((one) => html`<li>${one}</li>`)}</ul>`
-  const intro = token === ''
-    ? noteText('The request is sent in this process, not over the network. Its profile is shown then.')
-    : html`<p class="note">The request of the profile <a href="${base}/${token}">${token}</a> is replayed
+  let title = 'Try a route'
+  let intro = noteText('The request is sent in this process, not over the network. Its profile is shown then.')
+  if (token !== '') {
+    title = `Replay ${token}`
+    intro = html`<p class="note">The request of the profile <a href="${base}/${token}">${token}</a> is replayed
 in this process, not over the network. The new profile is compared with this one.</p>`
+  }
   const beside = html`<div>${titledSection('The original request', original, '', 2)}
 ${notes.length > 0 && titledSection('Differences from the original', list, '', 2)}</div>`
-  const title = token === '' ? 'Try a route' : `Replay ${token}`
   return pageLayout(options, title, html`<main id="content" class="replay">
 <h1>${token === '' ? title : 'Replay'}</h1>
 ${intro}
@@ -94,13 +98,14 @@ spellcheck="false"${required && ' required'}></label>`)
 ${!isSafe && check('confirm', warning, ' required')}${token !== '' && boxes}
 ${masked.length > 0 && noteText('These values are masked in the profile. Empty values are not sent.')}${fields}
 ${missingBody !== undefined && html`<p class="warning">${missing}</p>`}
-${area('Body', 'body', body, missingBody === undefined ? '' : ' required')}
+${area('Body', 'body', body, missingBody !== undefined)}
 ${area('Headers', 'headers', headers)}`)
 }
 
 // A parser of HTML leaves out the line break at the beginning.
-function area (label: string, name: string, text: string, attribute = ''): SafeHtml {
+function area (label: string, name: string, text: string, isRequired = false): SafeHtml {
   const lines = Math.min(MAX_LINES, Math.max(MIN_LINES, text.split('\n').length))
-  return html`<label><span>${label}</span> <textarea name="${name}" rows="${lines}" spellcheck="false"${attribute}>
+  return html`<label><span>${label}</span> <textarea name="${name}" rows="${lines}" \
+spellcheck="false"${isRequired && ' required'}>
 ${text}</textarea></label>`
 }

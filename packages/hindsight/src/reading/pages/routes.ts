@@ -5,7 +5,7 @@ import { hookOrigin } from '../../recording/application-hooks.js'
 import { groupedBy } from '../../parts/read.js'
 import { foldedContent, formatTime, noteText, placeElement, statusBadge, markupTable } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { formatCount, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { formatCount, html, presentItems, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import { pageLayout, type PageOptions } from './layout.js'
 
 /** The newest profiles whose durations and statuses are shown. */
@@ -33,7 +33,7 @@ export async function routesOf (
       pattern,
       source: declaredAt === null ? undefined : declaredPlace(declaredAt)?.source,
       hooks: routeTable.hooksOf(route).map(({ stage, hook, addedAt, pluginName = '' }) =>
-        ({ stage, name: hook.name, ...addedAt === undefined ? {} : hookOrigin(addedAt, pluginName) })),
+        ({ stage, name: hook.name, ...addedAt !== undefined && hookOrigin(addedAt, pluginName) })),
       count: known.length,
       failures: known.filter(({ error }) => error).length,
       p50: at(0.5),
@@ -58,10 +58,10 @@ export function routesTable (
   if (routes.length === 0) return noteText('The application has no routes.')
   const left = all - routes.length
   const numbers = `Numbers are those of ${isBounded ? 'the newest ' : ''}${formatCount(profiles, 'profile')}.`
-  const texts = [
-    ...profiles === 0 ? [] : [numbers],
-    ...left > 0 ? [`${formatCount(left, 'more route is', 'more routes are')} not shown.`] : []
-  ]
+  const texts = presentItems([
+    profiles > 0 && numbers,
+    left > 0 && `${formatCount(left, 'more route is', 'more routes are')} not shown.`
+  ])
   const rows = routes.map((route) => routeRow(route, editor, base))
   return [texts.length > 0 && noteText(texts.join(' ')), markupTable('Routes', COLUMNS, rows, 'rows routes')]
 }

@@ -62,5 +62,6 @@ export function editedRequest (
 /** A body in which masked values have places; undefined: it is sent as it is. */
 function parsedBody (text: string, type: string): unknown {
   if (/json/i.test(type)) return attemptCall((): unknown => JSON.parse(text))
-  return type.startsWith('application/x-www-form-urlencoded') ? { ...parse(text) } : text
+  if (type.startsWith('application/x-www-form-urlencoded')) return { ...parse(text) }
+  return text
 }

@@ -16,7 +16,8 @@ const ReplayFailedError = createError('HINDSIGHT_REPLAY_FAILED', 'The replay fai
 /** Why the request cannot be replayed; `base`: the prefix of the application. */
 export function replayProblem ({ bodyProblem, target }: StoredRequest, base: string): string | undefined {
   if (bodyProblem !== undefined) return `Its body is not stored as a whole: ${bodyProblem}.`
-  return isProfilerPath(target.split('?', 1).join(), base) ? 'It is a request of the profiler itself.' : undefined
+  if (isProfilerPath(target.split('?', 1).join(), base)) return 'It is a request of the profiler itself.'
+  return undefined
 }
 
 /**

@@ -65,17 +65,19 @@ export function storedRequest (profile: Profile, valueOf: ValueOf = () => undefi
   const values = new MaskedValues(valueOf)
   const notes: string[] = []
   const [, authority = '', rest = '/'] = /^(https?:\/\/[^/?#]*)?([^]*)$/i.exec(url) ?? []
-  const target = typeof data.target === 'string' && data.target.startsWith('/') ? data.target : rest
-  const [, path = '', search] = /^([^?]*)(?:\?([^]*))?$/.exec(target) ?? []
+  const sent = typeof data.target === 'string' && data.target.startsWith('/') ? data.target : rest
+  const [, path = '', search] = /^([^?]*)(?:\?([^]*))?$/.exec(sent) ?? []
   const segments = path.replace(/^\//, '').split('/').map(percentEncoded).map((text, i) =>
     text.replaceAll(MASKED, () => values.replace(MASKED, `path.${i + 1}`, encodedValue) ?? MASKED))
   const query = (search?.split('&') ?? []).map(percentEncoded)
     .flatMap((pair) => values.replaceInPair(pair, 'query', encodedValue) ?? [])
+  let target = `/${segments.join('/')}`
+  if (query.length > 0) target += `?${query.join('&')}`
   const headers = readHeaders(data.headers, values, notes)
   return {
     method,
     origin: ORIGIN.test(authority) ? authority : 'http://localhost',
-    target: `/${segments.join('/')}${query.length === 0 ? '' : `?${query.join('&')}`}`,
+    target,
     headers,
     ...readBody(data, values),
     masked: values.masked,
@@ -102,7 +104,8 @@ class MaskedValues {
     const masked = { name: free, env: envOf(free), required: name.startsWith('path.') }
     this.masked.push(masked)
     const value = this.#valueOf(masked)
-    return value ? text.replaceAll(MASKED, () => encode(value)) : undefined
+    if (!value) return undefined
+    return text.replaceAll(MASKED, () => encode(value))
   }
 
   replaceInPair (pair: string, kind: string, encode?: (value: string) => string): string | undefined {
@@ -156,7 +159,8 @@ function headerProblem (name: string, value: unknown): string | undefined {
   if (TRUNCATED.test(value)) return 'was truncated'
   if (name === 'content-encoding') return 'is left out, as the body is stored decoded'
   const isValid = name === 'host' ? ORIGIN.test(`http://${value}`) : !/[^\t -~\x80-\xff]/.test(value)
-  return isValid ? undefined : 'cannot be sent'
+  if (!isValid) return 'cannot be sent'
+  return undefined
 }
 
 function readBody (data: Data, values: MaskedValues): Pick<StoredRequest, 'body' | 'bodyKind' | 'bodyProblem'> {
@@ -168,7 +172,8 @@ function readBody (data: Data, values: MaskedValues): Pick<StoredRequest, 'body'
   if (bodyProblem !== undefined) return { bodyProblem }
   if (body === null || body === undefined) {
     const wasSent = Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
-    return wasSent ? { bodyProblem: 'it was not read, or not by Fastify, and is not stored' } : {}
+    if (wasSent) return { bodyProblem: 'it was not read, or not by Fastify, and is not stored' }
+    return {}
   }
   if (/^application\/(?:[\w.+-]+\+)?json$/.test(type)) {
     return { body: JSON.stringify(values.replaceInBody(body)), bodyKind: 'json' }
@@ -176,12 +181,15 @@ function readBody (data: Data, values: MaskedValues): Pick<StoredRequest, 'body'
   if (typeof body === 'string') return { body: values.replace(body, 'body'), bodyKind: 'text' }
   const isForm = isObject(body) && Object.values(body).every((item) => [item].flat().every((one) => !isObject(one)))
   if (type === 'application/x-www-form-urlencoded' && isForm) {
-    // The parser returns a list for a repeated field.
-    const fields = Object.entries(body).flatMap(([name, all]) => [all].flat().flatMap((one) => {
-      const value = values.replace(String(one ?? ''), `body.${name}`)
-      return value === undefined ? [] : [[name, value]]
-    }))
-    return { body: String(new URLSearchParams(fields)), bodyKind: 'form' }
+    const fields = new URLSearchParams()
+    for (const [name, all] of Object.entries(body)) {
+      // The parser returns a list for a repeated field.
+      for (const one of [all].flat()) {
+        const value = values.replace(String(one ?? ''), `body.${name}`)
+        if (value !== undefined) fields.append(name, value)
+      }
+    }
+    return { body: String(fields), bodyKind: 'form' }
   }
   return { bodyProblem: 'its text is not stored, only the result of its parser' }
 }

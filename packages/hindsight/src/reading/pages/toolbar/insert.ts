@@ -86,7 +86,7 @@ export function insertToolbar ({ hindsight }: FastifyInstance): (
     if (!(payload instanceof ReadStream)) return insert(trace, payload, url)
     const length = Number(reply.getHeader('content-length'))
     const isRead = request.method !== 'HEAD' && reply.statusCode !== 304 && length > 0 && length <= MAX_LENGTH
-    return isRead ? insertIntoFile(trace, payload, url) : undefined
+    if (isRead) return insertIntoFile(trace, payload, url)
   }
 }
 
@@ -121,7 +121,8 @@ function endOf (page: string): number | undefined {
   // The added tag is found unless something before it is not closed.
   for (const { 0: token, index, groups } of `${page}<end>`.matchAll(TOKENS)) {
     const name = groups?.name?.toLowerCase() ?? ''
-    isInScript = groups?.text?.toLowerCase() === 'script' ? isEscapedScript(token) : isInScript && name !== '/script'
+    if (groups?.text?.toLowerCase() === 'script') isInScript = isEscapedScript(token)
+    else if (name === '/script') isInScript = false
     if (isInScript) continue
     const depth = open.get(name.replace('/', ''))
     if (depth !== undefined && !token.endsWith('/>')) {
@@ -134,7 +135,8 @@ function endOf (page: string): number | undefined {
     if (name === '/html') htmlEnd = index
     if (index === page.length) pageEnd = index
   }
-  return bodyEnd ?? (isDocument ? htmlEnd ?? pageEnd : undefined)
+  if (!isDocument) return bodyEnd
+  return bodyEnd ?? htmlEnd ?? pageEnd
 }
 
 /** Whether a script goes on after its first end tag, as that of the script that its comment begins (13.2.5.20). */
@@ -146,7 +148,8 @@ function isEscapedScript (token: string): boolean {
 
 function textOf (payload: unknown): string {
   if (typeof payload === 'string') return payload
-  return Buffer.isBuffer(payload) && isUtf8(payload) ? payload.toString('utf8') : ''
+  if (Buffer.isBuffer(payload) && isUtf8(payload)) return payload.toString('utf8')
+  return ''
 }
 
 /** Writes characters outside ASCII as references: a browser may decode a page without a charset as windows-1252. */

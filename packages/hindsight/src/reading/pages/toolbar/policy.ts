@@ -55,13 +55,15 @@ function permissionOf (policy: string, kind: Kind, origin: PageOrigin): Permissi
   if (kind === 'script' && isClosed) return 'denied'
   // A nonce beside 'unsafe-inline' would disable that for the elements of the page (CSP3, section 6.7.3.2).
   const hasNonce = sources.some((source) => source.startsWith("'nonce-"))
-  return sources.includes("'unsafe-inline'") && !hasNonce ? 'denied' : 'with nonce'
+  if (sources.includes("'unsafe-inline'") && !hasNonce) return 'denied'
+  return 'with nonce'
 }
 
 // CSP3, section 6.7.2.8. Wildcards within a name and sources with a path count as other origins.
 function includesOrigin (sources: readonly string[], { scheme, authority }: PageOrigin): boolean {
-  const all = new Set(['*', "'self'", `${scheme}:`, ...authority === '' ? [] : [authority, `${scheme}://${authority}`]])
-  return sources.some((source) => all.has(source))
+  const matching = ['*', "'self'", `${scheme}:`]
+  if (authority !== '') matching.push(authority, `${scheme}://${authority}`)
+  return sources.some((source) => matching.includes(source))
 }
 
 // The first directive of a name counts (CSP3, section 2.2.1).
