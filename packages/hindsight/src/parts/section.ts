@@ -81,9 +81,13 @@ export class Section {
       return
     }
     const always = isVolatile(what) || (sameType && this.normalized(textA, 'a') === this.normalized(textB, 'b'))
-    const kind = a === undefined ? 'only-b' : b === undefined ? 'only-a' : 'changed'
-    this[always ? 'always' : 'differences'].push({ what, kind, a: a ?? null, b: b ?? null })
+    this[always ? 'always' : 'differences'].push({ what, kind: kindOf(a, b), a: a ?? null, b: b ?? null })
   }
+}
+
+function kindOf (a: unknown, b: unknown): Difference['kind'] {
+  if (a === undefined) return 'only-b'
+  return b === undefined ? 'only-a' : 'changed'
 }
 
 function textOf (value: unknown): string {

@@ -33,9 +33,10 @@ export function readReport (body: unknown, maskUrl: Mask['url']): Refusal | null
   const isReportOnly = report.disposition === 'report'
   const option = `contentSecurityPolicy.${isReportOnly ? 'reportOnly' : 'enforce'}`
   const [blocked, file, line] = [url('blocked-uri'), url('source-file'), report['line-number']]
-  const place = file === '' ? '' : ` (${file}${Number.isSafeInteger(line) ? `:${String(line)}` : ''})`
+  const place = Number.isSafeInteger(line) ? `${file}:${String(line)}` : file
+  const what = ['', 'inline'].includes(blocked) ? 'inline code' : blocked
   const sentence = `${isReportOnly ? 'Reported, not blocked,' : 'Blocked'} by Content Security Policy: ` +
-    `${['', 'inline'].includes(blocked) ? 'inline code' : blocked}${place}, by ${rule}. The option is ${option}.`
+    `${what}${file && ` (${place})`}, by ${rule}. The option is ${option}.`
   return { kind: 'csp', sentence, option }
 }
 

@@ -62,9 +62,9 @@ export function sentenceOf (group: CallGroup): string {
   const { shape, source, count, open, duration, longest, isSerial, isUnclear } = group
   const from = source === null ? '' : ` from ${shortFile(lineOf(source))}`
   if (count === 1) return `${shape}${from}, ${open === 1 ? 'which had not ended' : formatTime(duration)}`
+  const least = isUnclear ? '' : `; at the same time about ${formatTime(longest)}`
   const how = isSerial
-    ? `one after another, ${formatTime(duration)}` +
-      (isUnclear ? '' : `; at the same time about ${formatTime(longest)}`)
+    ? `one after another, ${formatTime(duration)}${least}`
     : `at the same time, ${formatTime(longest)} the longest`
   return `${count} × ${shape}${from}, ${how}${open === 0 ? '' : `; ${open} had not ended`}`
 }

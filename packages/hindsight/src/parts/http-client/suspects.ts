@@ -15,7 +15,8 @@ export function suspectCalls (
   const raisedAt = Number(handlerStart) + Number(handler)
   const isOfParser = isJsonError(exceptions)
   const answered = calls.filter((call) => call.status != null && !isFailed(call))
-  const others = exceptions.length === 0 ? [] : answered.filter(isOfParser ? hasNoJson : isPageForJson)
+  const isSuspect = isOfParser ? hasNoJson : isPageForJson
+  const others = exceptions.length === 0 ? [] : answered.filter(isSuspect)
   const last = answered.filter(({ start, duration }) => Number(start) + Number(duration) <= raisedAt).slice(-1)
   return [
     { title: 'Failed calls to other servers', calls: calls.filter(isFailed) },

@@ -34,7 +34,10 @@ const redis: Client = {
     const values = String(first).toUpperCase() === name ? rest : [first, ...rest].filter((value) => value !== undefined)
     return { system: 'redis', statement: name, parameters: values }
   },
-  rowsOf: (result) => result === null ? 0 : typeof result === 'string' || isObject(result) ? 1 : lengthOf(result)
+  rowsOf (result) {
+    if (result === null) return 0
+    return typeof result === 'string' || isObject(result) ? 1 : lengthOf(result)
+  }
 }
 
 // The commands of a transaction are not published.

@@ -30,10 +30,10 @@ export function queryReader (mask: Mask): Reader {
     cachedFunction((statement: string) => readStatement(mask, system, statement), isKept))
   return (system, statement, parameters) => {
     if (isSql(system)) return maskSql(mask, system, statements(system)(statement), parameters)
-    const isSecret = mentionsSecret(mask, [statement, parameters])
+    const sent = mentionsSecret(mask, [statement, parameters]) ? withoutValues(parameters) : parameters
     const shown = system === 'redis'
       ? maskCommand(mask, statement, parameters)
-      : { statement: mask.text(statement), parameters: mask.value(isSecret ? withoutValues(parameters) : parameters) }
+      : { statement: mask.text(statement), parameters: mask.value(sent) }
     const shape = shapeOf(system, shown.statement, shown.parameters)
     const isHidden = system === 'redis' && [parameters].flat().includes('?')
     // Others than these may read several keys, or a part of a list.
@@ -167,7 +167,8 @@ export function errorOf (
   const isOther = typeof sent === 'string' && sent !== statement
   const fields = ERROR_FIELDS.filter((name) => name !== 'position' || !isOther).flatMap((name) => {
     const value = readProperty(error, name)
-    return typeof value === 'number' ? [[name, value]] : typeof value === 'string' ? [[name, shown(value)]] : []
+    if (typeof value === 'number') return [[name, value]]
+    return typeof value === 'string' ? [[name, shown(value)]] : []
   })
   const position = isOther ? 0 : Number(readProperty(error, 'position'))
   // Of Prisma: after an excerpt of the code.

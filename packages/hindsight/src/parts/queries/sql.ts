@@ -67,7 +67,7 @@ function keyPattern (key: string): string {
 /** `item.findOne({ _id: ? })` */
 function documentShape (statement: string, parameters: unknown): string {
   const name = statement.replace(/\s+/g, ' ').trim()
-  const given = Array.isArray(parameters) ? parameters as unknown[] : parameters === undefined ? [] : [parameters]
+  const given: unknown[] = parameters === undefined ? [] : [parameters].flat()
   const outlines = given.slice(0, MAX_DEPTH).map((value) => outline(value, 0))
   return given.length === 0 ? name : `${name}(${outlines.join(', ')})`
 }

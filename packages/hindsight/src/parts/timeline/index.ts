@@ -218,8 +218,10 @@ function scale ({ end, total, ready, position }: Axis): SafeHtml {
   const magnitude = 10 ** Math.floor(Math.log10(end / 8))
   const step = magnitude * ([2, 5].find((factor) => end / (factor * magnitude) < 8) ?? 10)
   const [unit, size] = unitOf(end)
-  const textOf = (time: number): string =>
-    time === 0 ? '0' : `${formatNumber(time / size, time / size < 10 ? 1 : 0)} ${unit}`
+  const textOf = (time: number): string => {
+    const number = time / size
+    return number === 0 ? '0' : `${formatNumber(number, Number(number < 10))} ${unit}`
+  }
   const ticks = Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => {
     return [line(i * step, 'tick'), label(i * step, textOf(i * step), i)]
   })

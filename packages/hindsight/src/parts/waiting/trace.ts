@@ -48,7 +48,8 @@ function beginWait (id: number, type: string, triggerId: number, resource: objec
   const waits = recording.get(tracedWaits) ?? recording.set(tracedWaits, new Map<number, Wait>())
   if (waits.size >= MAX_WAITS) return
   // A promise that another one has to settle first is made by `await` or `then`.
-  const kind = type === 'Timeout' ? 'timer' : triggerId === executionAsyncId() ? 'promise' : 'await'
+  const ofPromise = triggerId === executionAsyncId() ? 'promise' : 'await'
+  const kind = type === 'Timeout' ? 'timer' : ofPromise
   const at: Wait['at'] = {}
   // In a bundle this function is in the file of the application.
   withStackLimit(MAX_FRAMES, () => Error.captureStackTrace(at, beginWait))
