@@ -41,9 +41,10 @@
     const [microseconds, seconds] = [Math.round(value * 1000), Math.round(value / 1000)]
     if (microseconds < 1000) return microseconds === 0 ? '< 1 µs' : `${microseconds} µs`
     if (value >= 120_000) return `${Math.floor(seconds / 60).toLocaleString('en')} min ${seconds % 60} s`
-    const [number, digits, unit] = value >= 10_000
-      ? [value / 1000, 1, 's']
-      : [value, value < 10 ? 2 : value < 100 ? 1 : 0, 'ms']
+    let [number, digits, unit] = [value, 0, 'ms']
+    if (value >= 10_000) [number, digits, unit] = [value / 1000, 1, 's']
+    else if (value < 10) digits = 2
+    else if (value < 100) digits = 1
     return `${number.toLocaleString('en', { maximumFractionDigits: digits })} ${unit}`
   }
 
