@@ -486,7 +486,8 @@ t.test('the routes have names, and declare what the plugin is given', async t =>
     ['/_profiler/latest.json', { name: '_profiler_latest', profile: false }],
     ['/_profiler/latest.md', { name: '_profiler_latest', profile: false }],
     ['/_profiler/stream', { name: '_profiler_stream', profile: false }],
-    ['/_profiler/waiting.json', { name: '_profiler_waiting', profile: false }],
     ['/_profiler/:token', { name: '_profiler', profile: false }]
   ])
+  const waiting = configs.find((config) => Array.isArray(config) && config[0] === '/_profiler/waiting.json')
+  t.match(waiting, ['/_profiler/waiting.json', { name: '_profiler_waiting', profile: false }], 'a route of a part')
 })

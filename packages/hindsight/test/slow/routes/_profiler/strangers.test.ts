@@ -9,7 +9,7 @@ import application, { options as serverOptions } from '../../../../../../app/app
 import { preloadApplication } from '../../../../src/observe.js'
 import { LIFECYCLE_OPTIONS } from '../../../../../../lib/check-options.js'
 import type { ServiceOptions } from '../../../../../../lib/options.js'
-import type { Services } from '../../../../src/lifecycle/state.js'
+import type { PublishedServices } from '../../../../src/parts/part.js'
 import { pageAssets } from '../../../../src/reading/pages/layout.js'
 import type { StoredUser } from '../../../../../../lib/security/users.js'
 import { profile } from '../../../parts/fixture.js'
@@ -33,7 +33,7 @@ const SERVICES = MODES.filter((mode) => mode !== 'package')
 interface Site {
   app: FastifyInstance
   product: Mode
-  hindsight: Services
+  hindsight: PublishedServices
   port: number
   /** The routes of the profiler's pages. */
   ours: Route[]
