@@ -32,8 +32,10 @@ ${rows([[method, url], ...route === null ? [] : [['Route', route.name] as const]
 
 /** What a schema rejected, as a table; nothing for a body that is not JSON. */
 export function rejectedMarkup ({ fields = [] }: RejectedInput): HtmlValue {
-  const rows = fields.map(({ field, received, expected }) => html`<tr><th scope="row">${visibleLine(field)}</th>
-<td>${received === undefined ? 'missing' : html`<code>${received}</code>`}</td><td>${expected}</td></tr>`)
+  const rows = fields.map(({ field, received, expected }) => {
+    const value = received === undefined ? 'missing' : html`<code>${received}</code>`
+    return html`<tr><th scope="row">${visibleLine(field)}</th><td>${value}</td><td>${expected}</td></tr>`
+  })
   return rows.length > 0 && markupTable('Rejected fields', ['Field', 'Received', 'Expected'], rows, 'rejected')
 }
 

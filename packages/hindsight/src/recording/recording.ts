@@ -1,4 +1,3 @@
-import type { FastifyReply } from 'fastify'
 import { performance } from '../clock.js'
 import { doInternalWork } from '../lifecycle/event-loop.js'
 import type { EventRecorder, RecordedFunction } from '../lifecycle/event-recorder.js'
@@ -91,7 +90,6 @@ export type SpanOwner =
  * response and the lines of their log until then; `events` is null. A part keeps what it records in its slot.
  */
 export class Recording {
-  reply: FastifyReply | null = null
   readonly timing: Timing
 
   /**

@@ -19,9 +19,9 @@ export async function profilerRoutes (token: string): Promise<Map<string, string
   await app.register(profilerPages, {})
   await app.ready()
   await app.close()
-  // The route of a token has any text in its place.
+  // The route of a token has any text in its place. It is declared before the routes of parts.
   for (const [path, methods] of methodsOf) {
-    if (/^\/_profiler\/[^/]+$/.test(path) && !methods.includes('GET')) methods.push('GET')
+    if (/^\/_profiler\/[^/]+$/.test(path) && !methods.includes('GET')) methods.unshift('GET')
   }
   return methodsOf
 }

@@ -3,7 +3,6 @@ import { shortFile } from '../../errors/stack-frame.js'
 import { hookTitle } from '../../lifecycle/events.js'
 import type { RequestTrace } from '../../lifecycle/state.js'
 import type { TimeBudget } from '../../lifecycle/work-log.js'
-import type { Recording } from '../../recording/recording.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
 import { html, type HtmlValue } from '../../view/text.js'
 import { formatTime, withPlaces } from '../../view/components.js'
@@ -115,11 +114,12 @@ export const performance: Part<Data> = {
  * how long Hindsight made its page or toolbar, which neither `firstByte` nor the duration of the profile contains; and
  * where the time went. `routeHooks`: the time of the handler has that of the `preHandler` hooks of its route.
  */
-function performanceRecord ({ recording, services: { lifecycle }, declaredRoute: route }: RequestTrace): Data {
+function performanceRecord (trace: RequestTrace): Data {
+  const { recording, services: { lifecycle }, declaredRoute: route } = trace
   const { timing, work } = recording
   const routeHooks = route?.hooks.includes('preHandler') === true
   // The hooks of the stages of a lifecycle.
-  const hooks = route === null ? [] : hooksOfStages(route, recording, lifecycle?.stages ?? {})
+  const hooks = route === null ? [] : hooksOfStages(route, trace, lifecycle?.stages ?? {})
   const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt } = timing
   const { own, internalStart } = timing
   const internalWithin = internalStart > serializeStart && internalStart < serializeEnd ? own : 0
@@ -145,8 +145,9 @@ const STAGES: readonly string[] = ['onRequest', 'preParsing', 'preValidation', '
  * `onSend` end with the response, and `preHandler` is part of the handler's time.
  */
 function hooksOfStages (
-  { hooks, options }: DeclaredRoute, { timing, events, reply }: Recording, hookOf: Readonly<Record<string, string>>
+  { hooks, options }: DeclaredRoute, { request, recording }: RequestTrace, hookOf: Readonly<Record<string, string>>
 ): Data[] {
+  const { timing, events } = recording
   const { startedAt, parsedAt, handlerStart, responseReadyAt } = timing
   const placeOf = (stage: string): number => STAGES.indexOf(hookOf[stage] ?? stage)
   const all = events?.events().map((event) => ({ ...event, place: placeOf(event.stage) })) ?? []
@@ -156,7 +157,7 @@ function hooksOfStages (
     if (!isSent && (handlerStart === 0 || place < 0 || stage === 'preHandler')) return []
     const isParsed = stage === 'preValidation'
     // A client may take long to send a body.
-    if (!isSent && reply?.request.body != null && (!isParsed || parsedAt === 0)) return []
+    if (!isSent && request.body != null && (!isParsed || parsedAt === 0)) return []
     const earlier = all.filter((event) => event.place >= 0 && event.place <= place)
     const later = all.filter((event) => event.place > place)
     const least = isParsed ? Math.max(0, parsedAt - startedAt) : 0
