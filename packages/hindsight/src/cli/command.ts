@@ -34,7 +34,7 @@ export interface Command {
   run: (context: CommandContext) => Promise<boolean | void>
 }
 
-export const CRITERIA = criteriaOptions()
+export const CRITERIA: CommandOptions = criteriaOptions()
 
 function criteriaOptions (): CommandOptions {
   const options: Record<string, CommandOptions[string]> = {}
