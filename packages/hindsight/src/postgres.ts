@@ -3,8 +3,6 @@ import { require } from './require.js'
 
 /** Milliseconds after which a server that does not answer is unavailable. */
 const TIMEOUT = 3_000
-/** Milliseconds that creating an index of many rows may take: a million takes about half a minute. */
-const CREATE_TIMEOUT = 10 * 60_000
 /** The advisory lock of processes that create tables. */
 const CREATE_LOCK = 0x48696E65
 const INSUFFICIENT_PRIVILEGE = '42501'
@@ -68,9 +66,7 @@ export async function createTables (pool: pg.Pool, sql: string, always = false):
     try {
       await client.query('select pg_advisory_xact_lock($1)', [CREATE_LOCK])
       await client.query('create schema if not exists hindsight')
-      await client.query(`set local statement_timeout = ${CREATE_TIMEOUT}`)
-      const creation = { text: sql, query_timeout: CREATE_TIMEOUT }
-      if (always || !await has(names)) await client.query(creation)
+      if (always || !await has(names)) await client.query(sql)
       await client.query('commit')
     } catch (error) {
       await client.query('rollback')

@@ -13,11 +13,7 @@ alter table hindsight.profiles
   add column if not exists pinned smallint not null default 0, add column if not exists bytes bigint not null default 0,
   add column if not exists json text not null default '';
 create unique index if not exists profiles_token_key on hindsight.profiles (token);
-drop index if exists hindsight.profiles_by_age;
-create index if not exists profiles_by_error on hindsight.profiles (error, seq) include (pinned, bytes);
-create index if not exists profiles_by_status on hindsight.profiles (status, seq);
-create index if not exists profiles_by_duration on hindsight.profiles (duration, seq);
-create index if not exists profiles_by_time on hindsight.profiles (time, seq);
+create index if not exists profiles_by_age on hindsight.profiles (pinned, error, seq) include (bytes);
 create index if not exists profiles_by_parent on hindsight.profiles (parent) where parent is not null;
 create table if not exists hindsight.profile_totals ();
 alter table hindsight.profile_totals

@@ -19,7 +19,6 @@ export class PostgresDatabase implements SqlDatabase {
   readonly numberIn = (column: string, text: string): string =>
     `cast(substring(${column} from '${text}(\\d+)') as numeric)`
 
-  readonly hasStatistics = true
   readonly rowsPerInsert = 300
   readonly #pool: ReturnType<typeof openPool>
   #preparing: Promise<void> | null = null

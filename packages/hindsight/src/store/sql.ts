@@ -24,8 +24,6 @@ export interface SqlDatabase {
   readonly like: string
   /** The expression of the number after a text of a column; null where there is none. */
   readonly numberIn: (column: string, text: string) => string
-  /** Whether it counts values, and so chooses the index of a search well. */
-  readonly hasStatistics: boolean
   /** Profiles that one statement stores. */
   readonly rowsPerInsert: number
   read: <T>(work: (query: SqlQuery) => Promise<T>) => Promise<T>
@@ -39,26 +37,6 @@ const STEP = 300
 const MAX_STEPS = 3
 const SUMMARY =
   'seq, token, time, method, url, status, ip, duration, error, route, exception, exceptions, warnings, parent, pinned'
-
-/** Columns with an index, besides those that few profiles have in common. */
-const INDEXED = ['status', 'duration', 'time', 'error']
-
-interface Where {
-  conditions: string[]
-  values: Value[]
-}
-
-/** The order of a search, and the `seq` that it is between. */
-interface Range {
-  above: number
-  below: number
-  column: string
-  isDescending: boolean
-  limit: number
-}
-
-/** Whether few profiles match. */
-type IsFew = (where: Where) => Promise<boolean>
 
 /** Stores profiles in a database, in the SQL that SQLite and PostgreSQL have in common. */
 export class SqlStorage implements ProfileStorage {
@@ -103,9 +81,9 @@ export class SqlStorage implements ProfileStorage {
     return await this.#database.read(async (query) => {
       const head = await this.#head(query)
       const { seq, column, isDescending, mayContinue } = rangeOf(options, head)
-      const [above, below] = seq
-      const range = { above, below, column, isDescending, limit: limit + 1 }
-      const { conditions, values } = await this.#whereInRange(query, criteria, range)
+      const { conditions, values } = this.#where(criteria)
+      conditions.push('seq > ?', 'seq < ?')
+      values.push(...seq)
       const direction = isDescending ? 'desc' : 'asc'
       const order = `order by ${column === 'seq' ? '' : `${column} ${direction}, `}seq ${direction}`
       const sql = `select ${SUMMARY} from ${this.#profiles} where ${conditions.join(' and ')} ${order} limit ?`
@@ -128,16 +106,14 @@ export class SqlStorage implements ProfileStorage {
   }
 
   async purge (criteria: Criteria = {}): Promise<number> {
+    const { conditions, values } = this.#where(criteria)
     // Profiles that are stored during the purge are kept.
-    const below = 1 + await this.#database.read(async (query) => await this.#head(query))
-    const range = { above: 0, below, column: 'seq', isDescending: false, limit: STEP }
+    conditions.push('pinned = 0', 'seq <= ?')
+    values.push(await this.#database.read(async (query) => await this.#head(query)))
+    const step = `select seq from ${this.#profiles} where ${conditions.join(' and ')} order by seq limit ${STEP}`
+    const sql = `delete from ${this.#profiles} where seq in (${step}) returning seq`
     for (let purged = 0; ;) {
-      const removed = await this.#database.write(async (query) => {
-        const { conditions, values } = await this.#whereInRange(query, criteria, range)
-        const where = ['pinned = 0', ...conditions].join(' and ')
-        const step = `select seq from ${this.#profiles} where ${where} order by seq limit ${STEP}`
-        return await query(`delete from ${this.#profiles} where seq in (${step}) returning seq`, values)
-      })
+      const removed = await this.#database.write(async (query) => await query(sql, values))
       purged += removed.length
       if (removed.length < STEP) return purged
       // Others may read and write between two steps.
@@ -210,78 +186,14 @@ export class SqlStorage implements ProfileStorage {
     }
   }
 
-  /**
-   * The conditions of a search, so that it reads an index or profiles in their order, whichever is less to read: a
-   * database without statistics chooses by the kinds of the conditions only.
-   */
-  async #whereInRange (query: SqlQuery, criteria: Criteria, range: Range): Promise<Where> {
-    const { column, limit } = range
-    const isBySeq = column === 'seq'
-    // The index that has the order of the search: that of errors has the order of `seq`.
-    const ordered = isBySeq ? 'error' : column
-    const others = this.#database.hasStatistics ? [] : INDEXED.filter((name) => name !== ordered)
-    const where = this.#where(criteria, others)
-    // An entry of an index is less to read than a profile. Matches are assumed to be spread evenly.
-    const few = Math.ceil(2 * Math.sqrt(limit * Math.max(range.below - range.above, 1)))
-    const isFew = async ({ conditions, values }: Where): Promise<boolean> => {
-      const first = `select 1 from ${this.#profiles} where ${conditions.join(' and ')} limit ${few + 1}`
-      const [row] = await query(`select count(*) as found from (${first}) as first`, values)
-      return Number(row?.found) <= few
-    }
-    const chosen = await this.#fewMatches(criteria, others, isFew)
-    if (chosen !== undefined) {
-      where.conditions.push(`seq in (select seq from ${this.#profiles} where ${chosen.conditions.join(' and ')})`)
-      where.values.push(...chosen.values)
-    }
-    const { above, below } = chosen === undefined && isBySeq
-      ? await this.#rangeOfTime(query, criteria, range, isFew)
-      : range
-    const seq = isBySeq || others.length === 0 ? 'seq' : '+seq'
-    where.conditions.push(`${seq} > ?`, `${seq} < ?`)
-    where.values.push(above, below)
-    return where
-  }
-
-  /** The conditions of the first of the columns by which few profiles match. */
-  async #fewMatches (criteria: Criteria, columns: readonly string[], isFew: IsFew): Promise<Where | undefined> {
-    for (const column of columns) {
-      const where = this.#whereAll(conditionsOf(criteria).filter(([name]) => name === column))
-      if (where.conditions.length > 0 && await isFew(where)) return where
-    }
-    return undefined
-  }
-
-  /** The range without the many profiles that are read first and are beyond the limit of time. */
-  async #rangeOfTime (query: SqlQuery, criteria: Criteria, range: Range, isFew: IsFew): Promise<Range> {
-    const [operator, beyond, first] = range.isDescending ? ['<=', '>', 'max'] : ['>=', '<', 'min']
-    const [, , time] = conditionsOf(criteria).find(([name, one]) => name === 'time' && one === operator) ?? []
-    if (time === undefined || await isFew({ conditions: [`time ${beyond} ?`], values: [time] })) return range
-    // Not of the index of `seq`, which would be read from its end.
-    const [row] = await query(`select ${first}(+seq) as seq from ${this.#profiles} where time ${operator} ?`, [time])
-    const seq = Number(row?.seq)
-    if (range.isDescending) return { ...range, below: Math.min(range.below, seq + 1) }
-    return { ...range, above: Math.max(range.above, seq - 1) }
-  }
-
-  /** `withoutIndex`: columns whose indexes must not be read. */
-  #where (criteria: Criteria, withoutIndex: readonly string[] = []): Where {
-    const where = this.#whereAll(conditionsOf(criteria), withoutIndex)
-    for (const excluded of (criteria.not ?? []).map((one) => this.#where(one))) {
-      // A column may be null.
-      where.conditions.push(`(${excluded.conditions.join(' and ')}) is not true`)
-      where.values.push(...excluded.values)
-    }
-    return where
-  }
-
-  #whereAll (compared: ReturnType<typeof conditionsOf>, withoutIndex: readonly string[] = []): Where {
+  #where (criteria: Criteria): { conditions: string[], values: Value[] } {
     const { like, numberIn } = this.#database
     const [conditions, values]: [string[], Value[]] = [[], []]
     const add = (condition: string, ...compared: Value[]): void => {
       conditions.push(condition)
       values.push(...compared)
     }
-    for (const [column, operator, value, number] of compared) {
+    for (const [column, operator, value, number] of conditionsOf(criteria)) {
       const text = String(value).replace(/[!%_]/g, '!$&')
       const isLike = `${column} ${like} ? escape '!'`
       if (number !== undefined) add(`${numberIn(column, `\n${number}=`)} ${operator} ?`, value)
@@ -289,7 +201,11 @@ export class SqlStorage implements ProfileStorage {
       else if (operator === 'matches') add(isLike, text.replaceAll('*', '%'))
       else if (operator === 'mentions') {
         add(`(${isLike} or (${isLike} and ${column} not like ?))`, `%${text}%\n\n%`, `%${text}%`, '%\n\n%')
-      } else add(`${withoutIndex.includes(column) ? '+' : ''}${column} ${operator} ?`, value)
+      } else add(`${column} ${operator} ?`, value)
+    }
+    for (const excluded of (criteria.not ?? []).map((one) => this.#where(one))) {
+      // A column may be null.
+      add(`(${excluded.conditions.join(' and ')}) is not true`, ...excluded.values)
     }
     return { conditions, values }
   }

@@ -53,7 +53,6 @@ export class SqliteDatabase implements SqlDatabase {
   readonly numberIn = (column: string, text: string): string =>
     `cast(substr(${column}, nullif(instr(${column}, '${text}'), 0) + ${text.length}) as real)`
 
-  readonly hasStatistics = false
   /** One, so that each insertion runs the same prepared statement. */
   readonly rowsPerInsert = 1
   readonly #isInMemory: boolean

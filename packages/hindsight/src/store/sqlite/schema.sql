@@ -6,11 +6,7 @@ create table if not exists profiles (
   exceptions text not null, warnings integer not null, parent text, error integer not null,
   pinned integer not null default 0, bytes integer not null, json text not null
 ) strict;
-drop index if exists profiles_by_age;
-create index if not exists profiles_by_error on profiles (error, seq, pinned, bytes);
-create index if not exists profiles_by_status on profiles (status, seq);
-create index if not exists profiles_by_duration on profiles (duration, seq);
-create index if not exists profiles_by_time on profiles (time, seq);
+create index if not exists profiles_by_age on profiles (pinned, error, seq, bytes);
 create index if not exists profiles_by_parent on profiles (parent) where parent is not null;
 create table if not exists profile_totals (
   pinned integer, error integer, profiles integer not null, bytes integer not null, primary key (pinned, error)
