@@ -30,6 +30,12 @@ export function collectData (
     [name, attemptCall(() => snapshotOf((collect(request, reply) as unknown) ?? null), failure)]))
 }
 
+/** The function of the application that makes the response. */
+export function handlerName ({ request, failed }: RequestTrace): string {
+  if (failed) return 'error handler'
+  return request.is404 ? 'not-found handler' : 'handler'
+}
+
 /** The data of a part of Hindsight; `{ error }` if it fails. */
 export function collectedBy (recording: Recording, name: string): unknown {
   return attemptCall(() => recording.dataOf(name), failure)

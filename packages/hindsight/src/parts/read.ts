@@ -4,7 +4,9 @@ import { messageOf } from '../errors/thrown-value.js'
 import type { Profile, UnfinishedProfile } from '../store/profile.js'
 import { failureNote, fieldsContent, jsonBlock } from '../view/components.js'
 import { cutText, html, isObject, visibleLine, type Data, type SafeHtml } from '../view/text.js'
-import type { CollectorPanel, GROUPS, PanelView, Part, PublishedServices, TimelineEntry } from './part.js'
+import type {
+  CollectorPanel, GROUPS, MarkdownSection, PanelView, Part, PublishedServices, TimelineEntry
+} from './part.js'
 
 export { isObject, type Data }
 
@@ -86,6 +88,12 @@ export function listHint (title: string, texts: readonly string[], order: number
   if (texts.length === 0) return []
   const text = texts.slice(0, MAX_TEXTS).map((text) => cutText(text, MAX_TEXT)).join(separator)
   return [{ title, text, order } as Hint]
+}
+
+/** A section of Markdown; none without a line. */
+export function linesSection (order: number, title: string, lines: readonly string[]): MarkdownSection[] {
+  if (lines.length === 0) return []
+  return [{ order, title, text: lines.join('\n') }]
 }
 
 /** The parts of a URL; a parameter with several values is a list. */

@@ -42,7 +42,8 @@ function isPlain (value: object): boolean {
 export function copyOf (root: unknown): unknown {
   let left = MAX_VALUES
   const copy = (value: unknown, depth: number): unknown => {
-    left -= depth > MAX_DEPTH ? MAX_VALUES : 1
+    left--
+    if (depth > MAX_DEPTH) left = 0
     if (!isObject(value) || left <= 0 || types.isProxy(value) || !isPlain(value)) return value
     if (Array.isArray(value)) return value.map((item) => copy(item, depth + 1))
     const result: Record<string, unknown> = {}
@@ -64,10 +65,9 @@ export function pathTo (
     if (isWanted(value, ancestors)) return true
     if (!isObject(value) || 'toJSON' in value || ancestors.length > MAX_DEPTH) return false
     ancestors.push(value)
-    const isList = Array.isArray(value)
     const isFound = Object.keys(value).some((name) => {
-      path.push(isList ? Number(name) : name)
-      if (visit(isList ? value[name] : fieldOf(value, name))) return true
+      path.push(keyOf(value, name))
+      if (visit(fieldOf(value, name))) return true
       path.pop()
       return false
     })
@@ -91,7 +91,13 @@ export function isUnserializable (value: unknown, ancestors: readonly object[]):
 
 function fieldOf (object: object, name: string): unknown {
   const field = Object.getOwnPropertyDescriptor(object, name)
-  return field !== undefined && 'value' in field ? field.value : UNREAD
+  if (field === undefined || !('value' in field)) return UNREAD
+  return field.value
+}
+
+/** The name of a field, or the position in a list. */
+function keyOf (value: object, name: string): string | number {
+  return Array.isArray(value) ? Number(name) : name
 }
 
 /**
@@ -104,10 +110,10 @@ export function changesOf (before: unknown, after: unknown, isMade = false): Val
   let left = MAX_VALUES
 
   function add (kind: ValueChange['kind'], one: unknown, other: unknown, near: object): void {
+    const [from, to] = [sideOf(one, isMade), sideOf(other)]
     // A number that was parsed has fewer digits than a BigInt.
-    const isLong = typeof one === 'bigint' && !Number.isSafeInteger(other)
-    const [from, to] = [sideOf(one, isMade), isLong ? { type: typeOf(other) } : sideOf(other)]
-    const kinds = [kind, from.type, to.type].map((type) => type === 'integer' ? 'number' : type)
+    if (typeof one === 'bigint' && !Number.isSafeInteger(other)) delete to.copy
+    const kinds = [kind, from.type, to.type].map((type) => type.replace(/^integer$/, 'number'))
     const key = [...kinds, ...path.map((name) => typeof name === 'number' ? '[]' : name)].join('\n')
     const known = changes.get(key)
     if (known !== undefined) known.count++
@@ -125,10 +131,10 @@ export function changesOf (before: unknown, after: unknown, isMade = false): Val
     const isOtherKind = isList !== Array.isArray(to) || (isList && names.length !== others.length)
     if (isOtherKind || (names.length + others.length === 0 && !isPlain(from))) return add('changed', from, to, near)
     for (const name of names) {
-      const value = isMade && !isList ? fieldOf(from, name) : from[name]
+      const value = fieldOf(from, name)
       const other = to[name]
       if (value === other && other !== undefined) continue
-      path.push(isList ? Number(name) : name)
+      path.push(keyOf(from, name))
       if (!Object.hasOwn(to, name)) {
         if (value !== UNREAD) add('removed', value, undefined, to)
       } else if (value === undefined && !isList) add('added', value, other, to)
@@ -146,7 +152,8 @@ export function changesOf (before: unknown, after: unknown, isMade = false): Val
 
   // Most requests are not changed.
   if (isMade || !isDeepStrictEqual(before, after)) compare(before, after, {})
-  return left > 0 ? [...changes.values()] : []
+  if (left <= 0) return []
+  return [...changes.values()]
 }
 
 function sideOf (value: unknown, isMade = false): Side {
@@ -156,10 +163,12 @@ function sideOf (value: unknown, isMade = false): Side {
 
 function typeOf (value: unknown): string {
   if (Number.isInteger(value)) return 'integer'
-  if (typeof value === 'number') return Number.isFinite(value) ? 'number' : String(value)
+  if (Number.isFinite(value)) return 'number'
+  if (typeof value === 'number' || value === null) return String(value)
   if (typeof value === 'bigint') return 'BigInt'
-  if (!isObject(value)) return value === null ? 'null' : typeof value
-  if (types.isProxy(value) || isPlain(value)) return Array.isArray(value) ? 'array' : 'object'
+  if (!isObject(value)) return typeof value
+  if (Array.isArray(value)) return 'array'
+  if (types.isProxy(value) || isPlain(value)) return 'object'
   const constructor = readProperty(Object.getPrototypeOf(value), 'constructor')
   return String(readProperty(constructor, 'name') || 'object').slice(0, 60)
 }

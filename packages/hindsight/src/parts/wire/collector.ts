@@ -6,7 +6,7 @@ import { LastHook, internalHook } from '../../lifecycle/hooks.js'
 import { traceOf, type RequestTrace } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Recording, UnvalidatedInput } from '../../recording/recording.js'
-import { cutText, safeJson, visibleLine } from '../../view/text.js'
+import { cutText, presentItems, safeJson, visibleLine } from '../../view/text.js'
 import { definePart } from '../part.js'
 import { isObject, type Data } from '../read.js'
 import { changesOf, copyOf, isOther, pathTo, type ValueChange, type Side } from './changes.js'
@@ -28,7 +28,8 @@ export const wireRecord = definePart<WireRecord>({
   name: 'wire',
   data (record) {
     const changes = [...record.changes.values()].flatMap((make) => make())
-    return changes.length === 0 ? undefined : { changes }
+    if (changes.length === 0) return undefined
+    return { changes }
   }
 })
 
@@ -130,10 +131,7 @@ function recordChanges (
     // Hooks of the route run after the copy was made.
     if (part !== 'response' && hasHook(trace, 'preValidation')) return []
     const validation = { rule: 'validation', schema: name }
-    return changes.flatMap((change, i) => {
-      const rule = rules[i] ?? validation
-      return rule === undefined ? [] : [shownChange(part, change, rule, mask)]
-    })
+    return changes.map((change, i) => shownChange(part, change, rules[i] ?? validation, mask))
   })
 }
 
@@ -160,7 +158,7 @@ export function responseSchema ({ request, reply }: RequestTrace, code = reply.s
 
 /** The schema for a media type, where there are several. */
 function contentSchema (schema: unknown, name: string, header: unknown): Declared {
-  const content: unknown = isObject(schema) ? schema.content : undefined
+  const content = readProperty(schema, 'content')
   if (!isObject(content)) return { schema, name }
   const type = String(header).split(';', 1).join().trim().toLowerCase()
   const key = Object.hasOwn(content, type) ? type : '*/*'
@@ -168,7 +166,10 @@ function contentSchema (schema: unknown, name: string, header: unknown): Declare
 }
 
 export function fieldText (part: string, path: ValueChange['path'], count: number, mask: Mask): string {
-  const names = path.map((name) => typeof name === 'string' ? `.${name}` : count > 1 ? '[]' : `[${name}]`)
+  const names = path.map((name) => {
+    if (typeof name === 'string') return `.${name}`
+    return count > 1 ? '[]' : `[${name}]`
+  })
   return visibleLine(cutText(mask.text(part + names.join('')), MAX_FIELD))
 }
 
@@ -179,8 +180,8 @@ function shownChange (part: string, change: ValueChange, { rule, schema }: Rule,
     removed: () => ' was removed',
     added: () => ` was set to ${shown(change.to)}`
   }[change.kind]()
-  const times = change.count > 1 ? `, ${change.count} times` : ''
-  const text = `${fieldText(part, change.path, change.count, mask)}${what} (${rule})${times}`
+  const sentence = `${fieldText(part, change.path, change.count, mask)}${what} (${rule})`
+  const text = presentItems([sentence, change.count > 1 && `${change.count} times`]).join(', ')
   return { part, text, ...(schema !== undefined && { schema: cutText(schema, MAX_FIELD) }) }
 }
 
@@ -190,9 +191,9 @@ function shownSide ({ type, copy }: Side, { path, near }: ValueChange, mask: Mas
   // Longer texts are no names of secrets.
   const beside = Object.entries(near).map(([name, value]: [string, unknown]) =>
     [name, typeof value === 'string' && value.length <= MAX_VALUE ? value : null] as const)
-  const siblings = Array.isArray(near) ? beside.map(([, value]) => value) : Object.fromEntries(beside)
-  const nested = path.reduceRight<unknown>((inner, name, i) =>
-    Object.assign(i === path.length - 1 ? siblings : {}, { [name]: inner }), copy)
+  const siblings: object = Array.isArray(near) ? beside.map(([, value]) => value) : Object.fromEntries(beside)
+  const levels = [...path.slice(1).map(() => ({})), siblings]
+  const nested = path.reduceRight<unknown>((inner, name, i) => Object.assign(levels[i] ?? {}, { [name]: inner }), copy)
   const shown = path.reduce((value, name) => readProperty(value, String(name)), mask.value(nested))
   return visibleLine(cutText(safeJson(shown), MAX_VALUE))
 }

@@ -1,7 +1,7 @@
-import { formatCount, html, type SafeHtml } from '../../view/text.js'
+import { formatCount, html, presentItems, type SafeHtml } from '../../view/text.js'
 import { noteText, titledSection, markupTable } from '../../view/components.js'
 import type { Part } from '../part.js'
-import { addressOf, listOf, type Data } from '../read.js'
+import { addressOf, linesSection, listOf, type Data } from '../read.js'
 import { wireRecord } from './collector.js'
 import { refusedResponse } from './refused-response.js'
 
@@ -23,13 +23,15 @@ export const wire: Part<Data> = {
   },
   overview (data) {
     const [first, ...others] = changesOf(data)
-    const more = others.length === 0 ? '' : ` and ${formatCount(others.length, 'more', 'more')}`
-    const value = first && html`<a href="${addressOf('wire')}">${first.text}</a>${more}`
-    return value === undefined ? [] : [{ order: 35, title: 'Changed values', value }]
+    if (first === undefined) return []
+    const more = others.length > 0 && ` and ${formatCount(others.length, 'more', 'more')}`
+    const value = html`<a href="${addressOf('wire')}">${first.text}</a>${more}`
+    return [{ order: 35, title: 'Changed values', value }]
   },
   markdown (data) {
-    const lines = changesOf(data).map(({ text, schema }) => schema === '' ? text : `${text}, schema ${schema}`)
-    return lines.length === 0 ? [] : [{ order: 27, title: 'Changed values', text: lines.join('\n') }]
+    const lines = changesOf(data).map(({ text, schema }) =>
+      presentItems([text, schema !== '' && `schema ${schema}`]).join(', '))
+    return linesSection(27, 'Changed values', lines)
   },
   comparison: [{ values: (data) => Object.fromEntries(changesOf(data).map(({ text }) => [text, 'yes'])) }]
 }

@@ -3,7 +3,8 @@ import { invalidHeaders } from '../../http/responses.js'
 import { HEAD_HOOK } from '../../lifecycle/hooks.js'
 import type { RequestTrace } from '../../lifecycle/state.js'
 import type { RefusedResponse } from '../../recording/recording.js'
-import { cutText, visibleLine } from '../../view/text.js'
+import { cutText, presentItems, visibleLine } from '../../view/text.js'
+import { handlerName } from '../collect.js'
 import { isObject } from '../read.js'
 import { isUnserializable, pathTo } from './changes.js'
 import { fieldText, hasHook, MAX_FIELD, responseSchema, wireRecordIn } from './collector.js'
@@ -30,38 +31,43 @@ const INVALID_HEADER = /^ERR_(?:INVALID_CHAR|INVALID_HTTP_TOKEN|HTTP_INVALID_HEA
 
 /** Why a response was refused; records which of its values could not be serialized. */
 export function refusedResponse (trace: RequestTrace, error: unknown): RefusedResponse | undefined {
-  const { request, reply, recording } = trace
-  const record = wireRecordIn(recording)
-  const { returned } = record
+  const { reply, recording } = trace
+  const code = String(readProperty(error, 'code'))
   // A hook of the route may have replaced the payload after it.
   const isLast = !hasHook(trace, 'onSend') && !hasHook(trace, 'preSerialization')
   const hook = isLast ? recording.sending.changedBy : undefined
-  const code = String(readProperty(error, 'code'))
   // For a HEAD request that Fastify answers as GET, it reads the length of the payload.
   const isOfHead = code === 'ERR_INVALID_ARG_TYPE' && String(readProperty(error, 'stack')).includes(HEAD_HOOK)
   const unsendable = UNSENDABLE.get(isOfHead ? 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' : code)
   if (unsendable !== undefined) {
     const isHandlers = hook === undefined && recording.timing.serializeStart === 0 && code.endsWith('_TYPE')
-    const type = isHandlers ? reply.getHeader('content-type') : undefined
-    const withType = type === undefined ? '' : ` with the content type ${cutText(visibleLine(String(type)), MAX_FIELD)}`
-    return { why: `cannot be sent${withType}: ${unsendable}`, hook }
+    const type = reply.getHeader('content-type')
+    if (!isHandlers || type === undefined) return { why: `cannot be sent: ${unsendable}`, hook }
+    return { why: `cannot be sent with the content type ${boundedLine(String(type))}: ${unsendable}`, hook }
   }
-  if (code === 'FST_ERR_FAILED_ERROR_SERIALIZATION') {
-    const message = messageOf(error)
-    const [, reason = message] = /^Failed to serialize an error\. Error: (.*)\. Original error: /s.exec(message) ?? []
-    const { schema, name } = responseSchema(trace, recording.failure?.sentStatus)
-    const needs = schema === undefined ? undefined : refusedBy(reason)
-    const what = needs === undefined
-      ? `could not be serialized (${cutText(visibleLine(reason), MAX_FIELD)})`
-      : `does not fit ${schemaName(name)}, which ${needs}`
-    return { why: `${what}; so 500 was sent` }
-  }
-  const [[header] = []] = recording.sending.hasResponse && INVALID_HEADER.test(code) ? invalidHeaders(reply) : []
-  if (header !== undefined) {
-    const hook = recording.events?.events().findLast((event) =>
-      event.changes?.headers?.some(({ name }) => name === header.toLowerCase()))
-    return { why: `cannot be sent: its header ${cutText(visibleLine(header), MAX_FIELD)} is not valid`, hook }
-  }
+  if (code === 'FST_ERR_FAILED_ERROR_SERIALIZATION') return { why: `${errorProblem(trace, error)}; so 500 was sent` }
+  const isOfHeader = recording.sending.hasResponse && INVALID_HEADER.test(code)
+  const [[header] = []] = isOfHeader ? invalidHeaders(reply) : []
+  if (header === undefined) return refusedPayload(trace, error, hook)
+  const setter = recording.events?.events().findLast((event) =>
+    event.changes?.headers?.some(({ name }) => name === header.toLowerCase()))
+  return { why: `cannot be sent: its header ${boundedLine(header)} is not valid`, hook: setter }
+}
+
+function errorProblem (trace: RequestTrace, error: unknown): string {
+  const message = messageOf(error)
+  const [, reason = message] = /^Failed to serialize an error\. Error: (.*)\. Original error: /s.exec(message) ?? []
+  const { schema, name } = responseSchema(trace, trace.recording.failure?.sentStatus)
+  const needs = refusedBy(reason)
+  if (schema === undefined || needs === undefined) return `could not be serialized (${boundedLine(reason)})`
+  return `does not fit ${schemaName(name)}, which ${needs}`
+}
+
+function refusedPayload (
+  trace: RequestTrace, error: unknown, hook: RefusedResponse['hook']
+): RefusedResponse | undefined {
+  const record = wireRecordIn(trace.recording)
+  const { returned } = record
   if (returned === undefined) return undefined
   const needs = refusedBy(messageOf(error))
   const { schema, name } = responseSchema(trace)
@@ -69,20 +75,16 @@ export function refusedResponse (trace: RequestTrace, error: unknown): RefusedRe
   const isKnown = !hasHook(trace, 'preSerialization')
   if (schema !== undefined && needs !== undefined && isKnown) {
     record.returned = undefined
-    const isChanged = recording.events?.events().some(({ stage }) => stage === 'preSerialization')
-    const ofHook = hook === undefined ? 'the payload was' : `the ${hook.stage} hook returned`
-    const handler = recording.failure !== null ? 'error handler' : request.is404 ? 'not-found handler' : 'handler'
-    const what = `${isChanged === true ? ofHook : `the ${handler} returned`} ${shapeOf(returned.value)}`
-    const explanation = `${schemaName(name)} ${needs}; ${what}`
+    const explanation = `${schemaName(name)} ${needs}; ${makerOf(trace, hook)} ${shapeOf(returned.value)}`
     record.changes.set('response', () => [{ part: 'response', text: trace.mask.text(explanation) }])
     return { why: 'does not fit its schema', hook, explanation }
   }
   const [, rule] = UNSERIALIZABLE.find(([message]) => message.test(messageOf(error))) ?? []
   if (rule === undefined || !(error instanceof TypeError || error instanceof RangeError)) return undefined
   record.returned = undefined
+  const path = pathTo(returned.value, isUnserializable)
   // A schema may leave out the first one.
-  const path = isKnown && schema === undefined ? pathTo(returned.value, isUnserializable) : null
-  if (path !== null) {
+  if (isKnown && schema === undefined && path !== null) {
     record.changes.set('response', () => {
       const field = fieldText('response', path, 1, trace.mask)
       return [{ part: 'response', text: `${field} could not be serialized (${rule})` }]
@@ -91,12 +93,25 @@ export function refusedResponse (trace: RequestTrace, error: unknown): RefusedRe
   return { why: `cannot be serialized (${rule})`, hook }
 }
 
+/** What made a payload that was serialized: the handler, or a hook. */
+function makerOf (trace: RequestTrace, hook: RefusedResponse['hook']): string {
+  const isChanged = trace.recording.events?.events().some(({ stage }) => stage === 'preSerialization')
+  if (isChanged !== true) return `the ${handlerName(trace)} returned`
+  if (hook === undefined) return 'the payload was'
+  return `the ${hook.stage} hook returned`
+}
+
 function refusedBy (message: string): string | undefined {
   const [, required, invalid, why] = REFUSED.exec(message) ?? []
   if (required !== undefined) return `requires "${required}"`
+  if (invalid === undefined) return undefined
   // Of a value that several schemas refuse, the message has its address.
-  const what = invalid?.startsWith("of '#") === true ? `the value ${invalid}` : invalid
-  return what === undefined ? undefined : `refuses ${what}, which ${why}`
+  if (invalid.startsWith("of '#")) return `refuses the value ${invalid}, which ${why}`
+  return `refuses ${invalid}, which ${why}`
+}
+
+function boundedLine (text: string): string {
+  return cutText(visibleLine(text), MAX_FIELD)
 }
 
 function schemaName (name: string): string {
@@ -105,13 +120,16 @@ function schemaName (name: string): string {
 
 /** The names of the fields of plain objects and of the first items of lists, as in `{items: [{name}]}`. */
 function shapeOf (value: unknown, depth = 0): string {
-  if (Array.isArray(value)) return value.length === 0 ? '[]' : `[${shapeOf(readProperty(value, '0'), depth + 1)}]`
+  if (Array.isArray(value)) {
+    if (value.length === 0) return '[]'
+    return `[${shapeOf(readProperty(value, '0'), depth + 1)}]`
+  }
   if (!isObject(value)) return typeof value
   const names = Object.keys(value)
   const shown = names.slice(0, MAX_NAMES).map((name) => {
     const field: unknown = Object.getOwnPropertyDescriptor(value, name)?.value
-    const isNested = depth < MAX_SHAPE && typeof field === 'object' && field !== null
-    return cutText(visibleLine(name), MAX_FIELD) + (isNested ? `: ${shapeOf(field, depth + 1)}` : '')
+    if (typeof field !== 'object' || field === null || depth >= MAX_SHAPE) return boundedLine(name)
+    return `${boundedLine(name)}: ${shapeOf(field, depth + 1)}`
   })
-  return `{${[...shown, ...names.length > MAX_NAMES ? ['…'] : []].join(', ')}}`
+  return `{${presentItems([...shown, names.length > MAX_NAMES && '…']).join(', ')}}`
 }

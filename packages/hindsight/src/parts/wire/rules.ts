@@ -20,14 +20,15 @@ export function rulesOf (schema: unknown, name: string, shared: Data): (change: 
     let [parents, places]: [Place[], Place[]] = [[], applicable(root, shared)]
     for (const name of path) [parents, places] = [places, places.flatMap((place) => below(place, name, shared))]
     if (kind === 'added') return ruleAt(places.find(({ schema }) => 'default' in schema), 'default')
-    const other = JSON_TYPES.has(from.type) || !isResponse ? undefined : otherRule(kind, from, to)
+    const other = isResponse ? otherRule(kind, from, to) : undefined
     const fixed = places.find(({ schema }) => 'const' in schema && schema.const === to.copy)
     if (kind === 'changed') return typeRule(places, from, to) ?? ruleAt(fixed, 'const') ?? other
     if (other !== undefined) return other
-    const field = String(path.at(-1))
-    const closed = parents.find(({ schema }) =>
-      isResponse ? drops(schema, field) : schema.additionalProperties === false)
-    if (!isResponse) return ruleAt(closed, 'additionalProperties', 'additionalProperties: false')
+    if (!isResponse) {
+      const closed = parents.find(({ schema }) => schema.additionalProperties === false)
+      return ruleAt(closed, 'additionalProperties', 'additionalProperties: false')
+    }
+    const closed = parents.find(({ schema }) => drops(schema, String(path.at(-1))))
     return ruleAt(closed, 'properties', `not in the schema of ${name.split('/', 2).join(' ')}`)
   }
 }
@@ -46,7 +47,8 @@ function typeRule (places: readonly Place[], from: Side, to: Side): Rule | undef
   return ruleAt(place, 'type', `type: ${typesOf(place).join(' | ')}`)
 }
 
-function otherRule (kind: ValueChange['kind'], { type }: Side, to: Side): Rule {
+function otherRule (kind: ValueChange['kind'], { type }: Side, to: Side): Rule | undefined {
+  if (JSON_TYPES.has(type)) return undefined
   const hasNoMethod = /^(?:NaN|-?Infinity|undefined|function|symbol)$/.test(type)
   const isLost = kind === 'removed' || to.type === 'object' || hasNoMethod
   return { rule: isLost ? `JSON has no ${type}` : 'toJSON' }
@@ -54,7 +56,8 @@ function otherRule (kind: ValueChange['kind'], { type }: Side, to: Side): Rule {
 
 /** Whether serialization leaves out a field. */
 function drops ({ properties, patternProperties, additionalProperties, type }: Data, field: string): boolean {
-  const isOfObjects = isObject(properties) ? !Object.hasOwn(properties, field) : [type].flat().includes('object')
+  if (isObject(properties) && Object.hasOwn(properties, field)) return false
+  const isOfObjects = isObject(properties) || [type].flat().includes('object')
   return isOfObjects && patternOf(patternProperties, field) === undefined && (additionalProperties ?? false) === false
 }
 
@@ -88,8 +91,8 @@ function applicable (place: Place, shared: Data, depth = 0): Place[] {
   const nested = ['allOf', 'anyOf', 'oneOf'].flatMap((key) =>
     listOf(schema[key]).map((each, i) => ({ ...place, schema: each, at: `${at}/${key}/${i}` })))
   const branches = ['then', 'else'].map((key) => ({ ...place, schema: schema[key] as Data, at: `${at}/${key}` }))
-  const referred = typeof schema.$ref === 'string' ? [referredBy(schema.$ref, place, shared)] : []
-  return [place, ...[...nested, ...branches, ...referred].flatMap((each) => applicable(each, shared, depth + 1))]
+  if (typeof schema.$ref === 'string') branches.push(referredBy(schema.$ref, place, shared))
+  return [place, ...[...nested, ...branches].flatMap((each) => applicable(each, shared, depth + 1))]
 }
 
 function referredBy ($ref: string, place: Place, shared: Data): Place {
