@@ -12,7 +12,7 @@ import { attributesOf, type RequestTrace } from '../../lifecycle/state.js'
 import type { Recording } from '../../recording/recording.js'
 import type { Mask } from '../../mask/mask.js'
 import { formatInteger } from '../../view/text.js'
-import { binaryText, snapshotOf } from '../collect.js'
+import { binaryText, handlerName, snapshotOf } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
 import { definePart } from '../part.js'
 import type { Data } from '../read.js'
@@ -49,7 +49,7 @@ function recordRequest (trace: RequestTrace): void {
     .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
   const body = snapshotOf(request.body ?? null, headers['content-type'], partText)
   const sentBody = sentBodyOf(body, unvalidated?.body?.value, receivedBody)
-  const unparsed = request.body == null ? parserError(recording.raised) : null
+  const unparsed = parserError(trace)
   recording.collect(received, () => {
     const { user = userRecord(trace) } = recording.get(sent) ?? {}
     const { mask } = trace
@@ -75,26 +75,31 @@ function recordRequest (trace: RequestTrace): void {
 /** Where the server is on its machine: a client may send any `Host`. */
 function serverUrlOf ({ socket }: FastifyRequest['raw']): string | undefined {
   const { localPort, encrypted } = Object(socket) as Partial<TLSSocket>
-  return localPort === undefined ? undefined : `${encrypted === true ? 'https' : 'http'}://localhost:${localPort}`
+  if (localPort === undefined) return undefined
+  return `${encrypted === true ? 'https' : 'http'}://localhost:${localPort}`
 }
 
 /** The body as the client sent it; undefined where it is not known, or the handler received the same. */
 function sentBodyOf (body: unknown, copy: unknown, chunks: readonly Buffer[] | null | undefined): unknown {
-  const text = chunks?.length ? Buffer.concat(chunks).toString() : undefined
-  if (text === undefined) return copy === undefined || isDeepStrictEqual(copy, body) ? undefined : snapshotOf(copy)
-  // Most clients send what `JSON.stringify` makes.
-  if (text === attemptCall(() => JSON.stringify(body), () => text)) return undefined
-  const sent = attemptCall((): unknown => JSON.parse(text))
-  return isDeepStrictEqual(sent, body) ? undefined : snapshotOf(sent)
+  let sent = copy
+  if (chunks?.length) {
+    const text = Buffer.concat(chunks).toString()
+    // Most clients send what `JSON.stringify` makes.
+    if (text === attemptCall(() => JSON.stringify(body), () => text)) return undefined
+    sent = attemptCall((): unknown => JSON.parse(text))
+  }
+  if (sent === undefined || isDeepStrictEqual(sent, body)) return undefined
+  return snapshotOf(sent)
 }
 
 /** The plain values of the user that a plugin of the application has put on the request. No getter is called. */
 function userRecord ({ request, services }: RequestTrace): unknown {
   if (services.lifecycle !== null) return undefined
   const user: unknown = Object.getOwnPropertyDescriptor(request, 'user')?.value
-  if (typeof user !== 'object' || user === null) return isScalar(user) ? user : undefined
+  if (isScalar(user)) return user
+  if (typeof user !== 'object' || user === null) return undefined
   const fields = Object.entries(Object.getOwnPropertyDescriptors(user)).slice(0, MAX_USER_FIELDS)
-    .filter(([, { value }]) => Array.isArray(value) ? value.every(isScalar) : isScalar(value))
+    .filter(([, { value }]) => [value].flat().every(isScalar))
   return snapshotOf(Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown])))
 }
 
@@ -106,13 +111,16 @@ function isScalar (value: unknown): boolean {
 function partText (value: object): unknown {
   if (!('fieldname' in value && 'mimetype' in value && 'encoding' in value)) return value
   const { file, filename, value: field } = value as { file?: unknown, filename?: unknown, value?: unknown }
-  return file === undefined ? field : `[file ${typeof filename === 'string' ? filename : ''}]`
+  if (file === undefined) return field
+  return `[file ${typeof filename === 'string' ? filename : ''}]`
 }
 
 // The messages of Fastify's parsers do not contain the body.
-function parserError (raised: unknown): string | null {
-  const { code, message } = (raised ?? {}) as { code?: unknown, message?: unknown }
-  return typeof code === 'string' && code.startsWith('FST_ERR_CTP_') ? `not parsed: ${String(message)}` : null
+function parserError ({ request, recording }: RequestTrace): string | null {
+  if (request.body != null) return null
+  const { code, message } = Object(recording.raised) as { code?: unknown, message?: unknown }
+  if (typeof code !== 'string' || !code.startsWith('FST_ERR_CTP_')) return null
+  return `not parsed: ${String(message)}`
 }
 
 /** Maximum characters of a response body that are recorded. */
@@ -128,12 +136,12 @@ function recordResponse (trace: RequestTrace, payload: unknown, content: unknown
   // Of two responses the first is sent.
   if (recording.sending.again !== undefined && recording.get(sent) !== undefined) return
   const user = userRecord(trace)
-  const watched = isResponse(payload) ? watchResponse(payload) : null
-  const isBuffer = Buffer.isBuffer(payload)
-  const sizeOfPayload = typeof payload === 'string' ? Buffer.byteLength(payload) : isBuffer ? payload.length : null
-  const stream = sizeOfPayload === null && watched === null ? binaryText(payload) : null
-  const textOfPayload = startOf(content)
-  const lengthOfPayload = textOfPayload === null ? 0 : Buffer.byteLength(content as string | Buffer)
+  const watched = watchResponse(payload)
+  const sizeOfPayload = sizeOf(payload)
+  let stream: string | null = null
+  if (sizeOfPayload === null && watched === null) stream = binaryText(payload)
+  const textOfContent = startOf(content)
+  const sizeOfContent = sizeOf(content) ?? 0
   const make = (): Data => {
     const { mask } = trace
     const { headers, replyStatus: status } = recording.sending
@@ -142,12 +150,12 @@ function recordResponse (trace: RequestTrace, payload: unknown, content: unknown
     // A later listener may have answered 304, which has no body.
     const hasBody = status !== 304
     const size = watched?.size ?? sizeOfPayload
-    const text = watched === null ? textOfPayload : Buffer.concat(watched.start).toString()
-    const length = watched?.size ?? lengthOfPayload
+    const text = watched?.text() ?? textOfContent
+    const length = watched?.size ?? sizeOfContent
     let body: unknown
     if (stream !== null) body = stream
     else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
-    else if (isBuffer && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
+    else if (Buffer.isBuffer(payload) && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
     else if (trace.diagnosticPolicy !== undefined) body = DIAGNOSTIC_PAGE
     else if (hasBody && status !== 204 && isText && text) body = shownText(text, length, mask)
     return {
@@ -163,19 +171,16 @@ function recordResponse (trace: RequestTrace, payload: unknown, content: unknown
 }
 
 /** Why a response has no body, where the application may have expected one. */
-function missingBody (
-  { request, recording, services }: RequestTrace, status: number, payload: unknown
-): { bodyNote?: string } {
-  const { failure, sending: { from }, timing: { serializeStart } } = recording
+function missingBody (trace: RequestTrace, status: number, payload: unknown): { bodyNote?: string } {
+  const { sending: { from }, timing: { serializeStart } } = trace.recording
   // A listener of a lifecycle may have removed the payload before.
   if (status === 204 && (serializeStart !== 0 || (payload != null && payload !== ''))) {
     return { bodyNote: 'not sent: a response with the status 204 has none' }
   }
-  const mayBeReturned = payload === undefined && status === 200 && services.debug
-  if (mayBeReturned && serializeStart !== 0) return { bodyNote: 'not sent: JSON has no form of its payload' }
-  const isReturned = mayBeReturned && from !== undefined && isSentByFastify(from)
-  const handler = failure !== null ? 'error handler' : request.is404 ? 'not-found handler' : 'handler'
-  return isReturned ? { bodyNote: `not sent: the ${handler} returned undefined` } : {}
+  if (payload !== undefined || status !== 200 || !trace.services.debug) return {}
+  if (serializeStart !== 0) return { bodyNote: 'not sent: JSON has no form of its payload' }
+  if (from === undefined || !isSentByFastify(from)) return {}
+  return { bodyNote: `not sent: the ${handlerName(trace)} returned undefined` }
 }
 
 /** Whether the application has sent a failure without raising an error, or a success in spite of one. */
@@ -185,18 +190,21 @@ function isUnlikely ({ failure, routeError }: Recording, status: number): boolea
 
 /** The line that sent the response: of two the first one. */
 function senderOf ({ sending: { from } }: Recording): { sentBy?: string } {
-  const sentBy = from === undefined ? null : sourceOfCaller(from)
-  return sentBy === null ? {} : { sentBy }
+  const sentBy = from && sourceOfCaller(from)
+  if (sentBy == null) return {}
+  return { sentBy }
 }
 
 /**
  * Counts the body of a `Response` while it is sent, and keeps its beginning. Its `body` becomes a stream that reads the
  * given one only when it is read itself: nothing is read that is not sent, and no sooner.
  */
-function watchResponse (response: Response): { size: number, start: Buffer[] } {
-  const watched = { size: 0, start: [] as Buffer[] }
-  const { body, bodyUsed } = response
-  if (body === null || bodyUsed || body.locked || !Object.isExtensible(response)) return watched
+function watchResponse (payload: unknown): { size: number, text: () => string } | null {
+  if (!isResponse(payload)) return null
+  const start: Buffer[] = []
+  const watched = { size: 0, text: () => Buffer.concat(start).toString() }
+  const { body, bodyUsed } = payload
+  if (body === null || bodyUsed || body.locked || !Object.isExtensible(payload)) return watched
   let reader: ReadableStreamDefaultReader<unknown> | undefined
   const value = new ReadableStream<unknown>({
     async pull (controller) {
@@ -205,21 +213,28 @@ function watchResponse (response: Response): { size: number, start: Buffer[] } {
       if (done) return controller.close()
       if (typeof value === 'string' || value instanceof Uint8Array) {
         const space = Math.max(0, 2 * MAX_BODY - watched.size)
-        if (space > 0) watched.start.push(Buffer.from(value.slice(0, space) as string))
+        if (space > 0) start.push(Buffer.from(value.slice(0, space) as string))
         watched.size += Buffer.byteLength(value)
       }
       controller.enqueue(value)
     },
     cancel: async (reason) => await (reader ?? body).cancel(reason)
   }, { highWaterMark: 0 })
-  Object.defineProperty(response, 'body', { value, configurable: true })
+  Object.defineProperty(payload, 'body', { value, configurable: true })
   return watched
 }
 
 /** The beginning of a body, as a buffer may change later; null if there is none, or a stream. */
 function startOf (content: unknown): string | null {
   if (typeof content === 'string') return content.slice(0, 2 * MAX_BODY)
-  return Buffer.isBuffer(content) ? content.toString('utf8', 0, 2 * MAX_BODY) : null
+  if (Buffer.isBuffer(content)) return content.toString('utf8', 0, 2 * MAX_BODY)
+  return null
+}
+
+/** Bytes of a text or a buffer; null for other content. */
+function sizeOf (content: unknown): number | null {
+  if (typeof content === 'string' || Buffer.isBuffer(content)) return Buffer.byteLength(content)
+  return null
 }
 
 /** Whether headers describe a body that is text as it is sent. */
@@ -230,10 +245,12 @@ export function hasText (headers: Readonly<Record<string, unknown>>): boolean {
 
 /** A body of `length` bytes as the profile stores it. JSON becomes data, whose fields are masked by their names. */
 export function shownText (text: string, length: number, mask: Mask): unknown {
-  const isJson = length <= MAX_BODY && /^\s*[[{]/.test(text)
-  const json = isJson ? attemptCall((): unknown => JSON.parse(text), () => null) : null
-  if (json !== null) return mask.value(json)
+  if (length <= MAX_BODY && /^\s*[[{]/.test(text)) {
+    const json = attemptCall((): unknown => JSON.parse(text))
+    if (json !== undefined) return mask.value(json)
+  }
   // Masked before it is truncated: a part of a secret may not be recognized.
   const body = mask.text(text).slice(0, MAX_BODY)
-  return length > MAX_BODY ? `${body}… (${formatInteger(length - Buffer.byteLength(body))} more bytes)` : body
+  if (length <= MAX_BODY) return body
+  return `${body}… (${formatInteger(length - Buffer.byteLength(body))} more bytes)`
 }

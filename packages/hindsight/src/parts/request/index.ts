@@ -5,7 +5,7 @@ import type { Profile } from '../../store/profile.js'
 import {
   formatSize, failureNote, foldedContent, jsonBlock, noteText, pairsTable, pairsSection, titledSection, statusClass
 } from '../../view/components.js'
-import { cutText, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { cutText, html, textOrJson, visibleJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import { dataOf, failureOf, isObject, lineOf, splitUrl, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part } from '../part.js'
 import { flattenPaths, type Values } from '../section.js'
@@ -97,9 +97,9 @@ function kindOf ({ headers, injected }: Data): string | undefined {
   const { accept, 'sec-fetch-dest': destination } = headers
   if (destination === 'empty') return 'fetch'
   if (typeof destination === 'string') return /^(?:document|i?frame)$/.test(destination) ? 'document' : 'asset'
-  const accepted = typeof accept === 'string' ? accept : undefined
-  if (/^(?:image\/|text\/css\b|font\/)/.test(accepted ?? '')) return 'asset'
-  return prefersHtml(accepted) ? 'document' : 'fetch'
+  if (typeof accept !== 'string') return 'fetch'
+  if (/^(?:image\/|text\/css\b|font\/)/.test(accept)) return 'asset'
+  return prefersHtml(accept) ? 'document' : 'fetch'
 }
 
 function presenceOf (headers: object, names: readonly string[]): Record<string, string> {
@@ -110,9 +110,10 @@ function presenceOf (headers: object, names: readonly string[]): Record<string, 
 export const response: Part<Data> = {
   ...sent,
   markdown (data, { status }) {
-    const sender = typeof data.sentBy === 'string' ? `, sent by ${shortFile(lineOf(data.sentBy))}` : ''
-    const line = `${status} ${STATUS_CODES[status] ?? ''}`.trim() + sender
-    return Object.keys(data).length === 0 ? [] : [{ order: 32, title: 'Response', text: messageOf(line, data) }]
+    if (Object.keys(data).length === 0) return []
+    let line = `${status} ${STATUS_CODES[status] ?? ''}`.trim()
+    if (typeof data.sentBy === 'string') line += `, sent by ${shortFile(lineOf(data.sentBy))}`
+    return [{ order: 32, title: 'Response', text: messageOf(line, data) }]
   },
   comparison: [{
     order: 70,
@@ -174,18 +175,24 @@ function responsePart (profile: Profile): HtmlValue {
 }
 
 function bodyOf ({ body, bodyNote }: Data): SafeHtml {
-  if (body === undefined || body === null) {
-    return noteText(typeof bodyNote === 'string' ? `The body was ${bodyNote}.` : 'No body was recorded.')
-  }
+  if (body === undefined || body === null) return noteText(missingText(bodyNote) ?? 'No body was recorded.')
   const isFlat = isObject(body) && Object.values(body).every((value) => typeof value !== 'object' || value === null)
   if (isFlat) return pairsTable('Body', body, 'An empty object.')
   const markup = jsonBlock(body)
   const { length } = String(markup)
-  return length <= MAX_OPEN ? markup : foldedContent(`Body, ${formatSize(length)} of text`, markup)
+  if (length <= MAX_OPEN) return markup
+  return foldedContent(`Body, ${formatSize(length)} of text`, markup)
+}
+
+/** Why there is no body, as a sentence. */
+function missingText (bodyNote: unknown): string | undefined {
+  if (typeof bodyNote !== 'string') return undefined
+  return `The body was ${bodyNote}.`
 }
 
 function bodyExcerpt ({ body: received, sentBody: body = received, bodyNote }: Data): HtmlValue {
-  if (typeof bodyNote === 'string') return noteText(`The body was ${bodyNote}.`)
+  const missing = missingText(bodyNote)
+  if (missing !== undefined) return noteText(missing)
   if (body === undefined || body === null || body === '' || body === DIAGNOSTIC_PAGE) return null
   const text = typeof body === 'string' ? body : visibleJson(body, 1).replace(/\n */g, ' ')
   return html`<pre class="data">${cutText(text, MAX_EXCERPT)}</pre>`
@@ -194,15 +201,18 @@ function bodyExcerpt ({ body: received, sentBody: body = received, bodyNote }: D
 /** The first line of a message, the body that the client sent, and the headers. */
 function messageOf (line: string, { headers, body: received, sentBody: body = received, bodyNote }: Data): string {
   const fields = Object.entries(isObject(headers) ? headers : {}).map(([name, value]) => `${name}: ${String(value)}`)
-  let text = typeof body === 'string' ? body : JSON.stringify(body)
-  if (body === null || body === undefined) text = typeof bodyNote === 'string' ? `The body was ${bodyNote}.` : ''
-  const lines = [line, ...text === '' ? [] : ['', cutText(text, MAX_BODY), ''], ...fields]
-  return lines.map((one) => one.split('\n').map((part) => visibleLine(cutText(part, MAX_LINE))).join('\n')).join('\n')
+  let content = missingText(bodyNote) ?? ''
+  if (body !== null && body !== undefined) content = textOrJson(body)
+  const lines = [line]
+  if (content !== '') lines.push('', cutText(content, MAX_BODY), '')
+  const text = [...lines, ...fields].join('\n')
+  return text.split('\n').map((part) => visibleLine(cutText(part, MAX_LINE))).join('\n')
 }
 
 // Fields are compared only with fields: otherwise each of them would be a difference.
 function valuesOfBody (data: Data, _profile: Profile, other: Profile): Values {
   const [body, otherBody] = [data, dataOf(other, 'request')].map(({ body, bodyNote }) => bodyNote ?? body)
   const haveFields = [body, otherBody].every((one) => typeof one === 'object' && one !== null)
-  return haveFields ? flattenPaths(body, BODY) : { [BODY]: body ?? undefined }
+  if (haveFields) return flattenPaths(body, BODY)
+  return { [BODY]: body ?? undefined }
 }
