@@ -1,13 +1,13 @@
 import { shortFile } from '../../errors/stack-frame.js'
-import type { EventRecorder } from '../../lifecycle/event-recorder.js'
 import { isLifecycleStage, shownValue, type HeaderChange, type ListenerEvent } from '../../lifecycle/events.js'
+import type { RequestTrace } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { formatTime, noteText, placeElement, placeLink, titledSection, markupTable } from '../../view/components.js'
-import { cutText, html, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { cutText, html, presentItems, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
-import { addressOf, dataOf, groupedBy, listOf, type Data } from '../read.js'
+import { addressOf, dataOf, groupedBy, linesSection, listOf, type Data } from '../read.js'
 import { alignItems, type Section } from '../section.js'
 
 const COLUMNS: Parameters<typeof markupTable>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
@@ -34,15 +34,8 @@ export const events: Part = {
   },
   timeline: (_, { events }) => events.flatMap(entryOf),
   markdown (_, { events }) {
-    const text = events.filter(({ source, outcome }) => source !== undefined && outcome !== 'skipped')
-      .map(({ stage, listener, outcome, source = '', duration, changes: { status, headers = [] } = {} }) => [
-        `${listener === stage ? stage : `${stage} ${listener}`} ${outcome}`, formatTime(duration),
-        ...status === undefined ? [] : [`changed the status from ${status.from} to ${status.to}`],
-        // Within a hook that answers, others run.
-        ...outcome === 'answered' ? [] : headers.map(({ name }) => `changed ${name}`),
-        `added at ${shortFile(source)}`
-      ].join(', ')).join('\n')
-    return text === '' ? [] : [{ order: 28, title: 'Hooks', text }]
+    const hooks = events.filter(({ source, outcome }) => source !== undefined && outcome !== 'skipped')
+    return linesSection(28, 'Hooks', hooks.map(hookLine))
   },
   comparison: [{ order: 90, compare: compareEvents }],
   style: readAsset(import.meta.url, './style.css')
@@ -51,24 +44,40 @@ export const events: Part = {
 /** The panel of the events shows it. */
 export const headers: Part = {
   name: 'headers',
-  build: ({ trace: { recording: { events }, mask } }) => events === null ? undefined : unrecordedChanges(events, mask),
+  build: ({ trace }) => unrecordedChanges(trace),
   comparison: [],
   markdown (_, profile) {
     const lines = [...headerHistory(profile)]
       .map(([name, steps]) => visibleLine(`${name}: ${steps.map(stepText).join('; ')}`))
-    return lines.length === 0 ? [] : [{ order: 45, title: 'What set the response headers', text: lines.join('\n') }]
+    return linesSection(45, 'What set the response headers', lines)
   }
 }
 
 function stepText ({ action, by, source, from }: HeaderStep): string {
-  const where = source === undefined ? '' : ` (${shortFile(source)})`
-  return `${action} by ${by}${where}${from === null ? '' : `, was ${from}`}`
+  let text = `${action} by ${by}`
+  if (source !== undefined) text += ` (${shortFile(source)})`
+  if (from !== null) text += `, was ${from}`
+  return text
+}
+
+function hookLine (event: ListenerEvent): string {
+  const { stage, listener, outcome, source = '', duration, changes: { status, headers = [] } = {} } = event
+  return presentItems([
+    // A hook without a name has that of its stage.
+    [...new Set([stage, listener]), outcome].join(' '),
+    formatTime(duration),
+    status !== undefined && `changed the status from ${status.from} to ${status.to}`,
+    // Within a hook that answers, others run.
+    ...headers.map(({ name }) => outcome !== 'answered' && `changed ${name}`),
+    `added at ${shortFile(source)}`
+  ]).join(', ')
 }
 
 function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
-  const { stage, listener, pass, outcome, plugin, source, start, duration } = event
+  const { stage, listener, outcome, plugin, source, start, duration } = event
   if (outcome === 'skipped') return []
-  const title = `${stage}${pass === 'error' ? ', error pass' : ''}`
+  const title = stageTitle(event)
+  const id = `event-${i + 1}`
   const isListener = isLifecycleStage(stage)
   return [{
     step: isListener ? 'listener' : 'hook',
@@ -79,16 +88,22 @@ function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
     duration,
     failed: outcome === 'raised',
     detail: [title, plugin, outcome].filter(Boolean).join(', '),
-    link: addressOf('events', `event-${i + 1}`),
-    id: `event-${i + 1}`,
+    link: addressOf('events', id),
+    id,
     stage: title
   }]
+}
+
+function stageTitle ({ stage, pass }: ListenerEvent): string {
+  if (pass === 'error') return `${stage}, error pass`
+  return stage
 }
 
 /** The name of a listener or hook; of a hook without one, where it was added. */
 export function eventName ({ stage, listener, source }: ListenerEvent): string {
   if (listener !== stage) return listener
-  return `${stage} hook${source === undefined ? '' : ` ${placeLink(source, null).shown}`}`
+  if (source === undefined) return `${stage} hook`
+  return `${stage} hook ${placeLink(source, null).shown}`
 }
 
 function listeners ({ events }: Profile, view: PanelView): HtmlValue {
@@ -101,9 +116,9 @@ ${skipped} not configured or skipped</label></div>`
 }
 
 /** The heading of a stage, where one begins. */
-function stageRow ({ stage, pass }: ListenerEvent, previous?: ListenerEvent): HtmlValue {
-  if (stage === previous?.stage && pass === previous.pass) return null
-  const title = pass === 'error' ? `${stage}, error pass` : stage
+function stageRow (event: ListenerEvent, previous?: ListenerEvent): HtmlValue {
+  const title = stageTitle(event)
+  if (previous !== undefined && title === stageTitle(previous)) return null
   return html`<tr class="stage"><th scope="colgroup" colspan="${COLUMNS.length}">${title}</th></tr>`
 }
 
@@ -128,7 +143,8 @@ function effects ({ reason, changes = {}, plugin, source }: ListenerEvent, { edi
 
 function change (from: string | null, to: string | null): SafeHtml {
   if (from === null) return html`<ins>${to}</ins>`
-  return to === null ? html`<del>${from}</del> (removed)` : html`<del>${from}</del> → <ins>${to}</ins>`
+  if (to === null) return html`<del>${from}</del> (removed)`
+  return html`<del>${from}</del> → <ins>${to}</ins>`
 }
 
 function headerTable (profile: Profile, view: PanelView): SafeHtml {
@@ -159,8 +175,7 @@ function compareEvents (section: Section, a: Profile, b: Profile): void {
 
 function eventText (event: ListenerEvent | undefined): string | undefined {
   if (event === undefined) return undefined
-  const { outcome, reason } = event
-  return reason === undefined ? outcome : `${outcome}: ${reason}`
+  return presentItems([event.outcome, event.reason]).join(': ')
 }
 
 const MAX_NAME = 200
@@ -172,20 +187,24 @@ export function shownHeaders (
   mask: Mask
 ): Record<string, string | string[]> {
   return mask.headers(Object.fromEntries(Object.entries(headers).map(([name, value]) =>
-    [name, Array.isArray(value) ? value.map(truncated) : truncated(value)])))
+    [name, truncated(value)])))
 }
 
 function truncated (value: unknown): unknown {
-  return typeof value === 'string' ? cutText(value, MAX_VALUE) : value
+  if (Array.isArray(value)) return value.map(truncated)
+  if (typeof value === 'string') return cutText(value, MAX_VALUE)
+  return value
 }
 
 /** The data of `headers`: header changes that belong to no event; `after` is the number of events before. */
-export function unrecordedChanges (recorder: EventRecorder, mask: Mask): { changes: object[] } {
+function unrecordedChanges ({ recording: { events }, mask }: RequestTrace): { changes: object[] } | undefined {
+  if (events === null) return undefined
   const shown = (name: string, value: Parameters<typeof shownValue>[1]): string | null => {
     const text = shownValue(name, value, mask.header)
-    return text === null ? null : cutText(text, MAX_VALUE)
+    if (text === null) return null
+    return cutText(text, MAX_VALUE)
   }
-  const changes = recorder.unrecordedChanges().map(({ name, from, to, ...code }) =>
+  const changes = events.unrecordedChanges().map(({ name, from, to, ...code }) =>
     ({ name: cutText(name, MAX_NAME), from: shown(name, from), to: shown(name, to), ...code }))
   return { changes }
 }
