@@ -8,7 +8,7 @@ import { isLifecycleStage } from '../../lifecycle/events.js'
 import type { RequestTrace } from '../../lifecycle/state.js'
 import type { Profile } from '../../store/profile.js'
 import { formatTime } from '../../view/components.js'
-import { cutText } from '../../view/text.js'
+import { cutText, presentItems } from '../../view/text.js'
 import { unfinishedProfile } from '../collect.js'
 import { definePart } from '../part.js'
 import { lineOf, timelineOf } from '../read.js'
@@ -103,98 +103,111 @@ function pendingEntries (trace: RequestTrace): PendingWork[] {
 }
 
 function currentCode (trace: RequestTrace): CurrentCode | null {
-  const { reply, declaredRoute } = trace
-  const { events, sending: { hasResponse, stream }, timing } = trace.recording
-  const { startedAt, handlerStart, handlerEnd, serializeStart, responseReadyAt } = timing
-  const code = (name: string, source: string | null = null, time?: number): CurrentCode =>
-    ({ name, source, start: time === undefined ? null : roundTime(time - startedAt) })
-  const run = events?.current
-  const by = events?.currentCode
+  const { reply, declaredRoute, recording } = trace
+  const { events, sending: { hasResponse }, timing: { startedAt, handlerStart, handlerEnd } } = recording
   const { options = {}, declaredAt } = declaredRoute ?? {}
-  const route = declaredAt == null ? null : declaredPlace(declaredAt)?.source ?? null
+  const route = (declaredAt && declaredPlace(declaredAt)?.source) ?? null
   const isHijacked = reply.sent && !hasResponse
+  const run = events?.current
   if (run != null) {
-    const { stage, listener, source } = run.callee
-    const hook = `the ${stage} hook${listener === stage ? '' : ` ${listener}`}`
-    const name = isLifecycleStage(stage) ? `the listener ${listener}` : hook
-    return code(isHijacked ? `${name}, whose hijacked reply has not ended` : name, source, run.startedAt)
+    const code = codeAt(functionName(run.callee), run.callee.source, roundTime(run.startedAt - startedAt))
+    if (isHijacked) code.name += ', whose hijacked reply has not ended'
+    return code
   }
-  if (isHijacked) return code('a hijacked reply that has not ended', route)
-  if (reply.raw.headersSent) {
-    const isFull = reply.raw.writableNeedDrain
-    const body = `whose ${stream ?? (reply.hasHeader('trailer') ? 'trailer' : 'body')} has not ended`
-    return code(`the response, ${isFull ? 'which its client does not read' : body}`, route)
-  }
+  if (isHijacked) return codeAt('a hijacked reply that has not ended', route)
+  if (reply.raw.headersSent) return codeAt(`the response, ${unsentPart(trace)}`, route)
+  const by = events?.currentCode
   if (by === 'error handler') {
-    const isOfRoute = options.errorHandler !== undefined
-    const orHook = options.onError === undefined ? '' : ' or an onError hook of the route'
-    return code(`the error handler${orHook}`, isOfRoute ? route : null)
+    const code = codeAt('the error handler')
+    if (options.errorHandler !== undefined) code.source = route
+    if (options.onError !== undefined) code.name += ' or an onError hook of the route'
+    return code
   }
-  if (by === 'not-found handler') {
-    // The hook is an option of the handler, which nothing reports.
-    return code('the not-found handler or its preHandler hook')
-  }
+  // The hook is an option of the handler, which nothing reports.
+  if (by === 'not-found handler') return codeAt('the not-found handler or its preHandler hook')
   if (handlerStart !== 0 && handlerEnd === 0) {
-    const mayBeHook = by === 'handler or route hooks'
-    return code(mayBeHook ? 'the handler or a preHandler hook of its route' : 'the handler', route, handlerStart)
+    const code = codeAt('the handler', route, roundTime(handlerStart - startedAt))
+    if (by === 'handler or route hooks') code.name += ' or a preHandler hook of its route'
+    return code
   }
-  const isBefore = !hasResponse && serializeStart === 0
-  const before = isBefore ? beforeHandler(trace, route) : { stages: ['preSerialization'] as const, others: [] }
-  const stages = responseReadyAt !== 0 ? ['onSend'] as const : hasResponse ? [] : before.stages
+  const { stages, others } = possibleCode(trace, route)
   const hooks = stages.flatMap((stage) =>
-    [options[stage] ?? []].flat().map((hook) => ({ stage, hook: hook as () => void })))
-  const isSilent = responseReadyAt !== 0 && stream !== undefined
-  const others = isSilent ? [code(`the response, whose ${stream} has sent nothing`, route)] : before.others
+    [options[stage] ?? []].flat().map((hook) => ({ stage, listener: (hook as () => void).name })))
   const [first] = hooks
-  const names = [...first === undefined ? [] : ['a hook of the route'], ...others.map(({ name }) => name)]
-  if (hooks.length + others.length > 1) return code(names.join(', or '), route)
+  const names = presentItems([first && 'a hook of the route', ...others.map(({ name }) => name)])
+  if (hooks.length + others.length > 1) return codeAt(names.join(', or '), route)
   if (first === undefined) return others[0] ?? null
-  const { hook, stage } = first
-  const name = hook.name === '' || hook.name === stage ? '' : ` ${hook.name}`
-  return code(`the ${stage} hook${name} of the route`, route)
+  return codeAt(`${functionName(first)} of the route`, route)
 }
 
-/**
- * The stages whose hooks of the route may run before the handler while no recorded function does, and what else may.
- * Fastify itself waits for nothing there.
- */
-function beforeHandler ({ request, recording }: RequestTrace, route: string | null) {
-  const { events, timing: { parsedAt } } = recording
-  const { body, raw, headers } = request
-  const code = (name: string, source: string | null = null): CurrentCode => ({ name, source, start: null })
-  if (parsedAt !== 0 || body != null) {
-    const validators = VALIDATED.flatMap((part) => {
-      const validate = request.getValidationFunction(part) as Validator | undefined
-      // The functions of ajv are synchronous, unless their schema has `$async`.
-      const mayWait = typeof validate === 'function' && (validate.schemaEnv?.$async ?? !('schemaEnv' in validate))
-      return mayWait ? [code(`the validator of the ${part}`, route)] : []
-    })
-    const hook = code('the preValidation hook of the not-found handler')
-    return { stages: ['preValidation'] as const, others: request.is404 ? [hook] : validators }
+function codeAt (name: string, source: string | null = null, start: number | null = null): CurrentCode {
+  return { name, source, start }
+}
+
+// A hook without a name may have that of its stage.
+function functionName ({ stage, listener }: { stage: string, listener: string }): string {
+  if (isLifecycleStage(stage)) return `the listener ${listener}`
+  if (listener === '' || listener === stage) return `the ${stage} hook`
+  return `the ${stage} hook ${listener}`
+}
+
+function unsentPart ({ reply, recording }: RequestTrace): string {
+  if (reply.raw.writableNeedDrain) return 'which its client does not read'
+  const part = reply.hasHeader('trailer') ? 'trailer' : 'body'
+  return `whose ${recording.sending.stream ?? part} has not ended`
+}
+
+/** The stages whose hooks of the route may run while no recorded function does, and what else may. */
+function possibleCode (trace: RequestTrace, route: string | null) {
+  const { request: { body }, recording: { sending: { hasResponse, stream }, timing } } = trace
+  if (timing.responseReadyAt !== 0) {
+    const silent = stream !== undefined && codeAt(`the response, whose ${stream} has sent nothing`, route)
+    return { stages: ['onSend'] as const, others: presentItems([silent]) }
   }
-  const isFull = raw.readableLength >= raw.readableHighWaterMark
-  const isBodyMissing = raw.complete === false && !isFull
-  const hasStream = events?.events().some(({ stage }) => stage === 'preParsing') === true
-  const hasBody = headers['content-type'] !== undefined && !isRetrieval(request)
-  const parser = code('the content-type parser')
-  const parsers = hasStream ? [parser, code('the stream that a preParsing hook returned')] : [parser]
-  const missing = code('the parser: the body of the request has not arrived')
-  return { stages: ['onRequest', 'preParsing'] as const, others: isBodyMissing ? [missing] : hasBody ? parsers : [] }
+  if (hasResponse) return { stages: [], others: [] }
+  if (timing.serializeStart !== 0) return { stages: ['preSerialization'] as const, others: [] }
+  // Fastify itself waits for nothing before the handler.
+  const isParsed = timing.parsedAt !== 0 || body != null
+  if (isParsed) return { stages: ['preValidation'] as const, others: validatorsOf(trace, route) }
+  return { stages: ['onRequest', 'preParsing'] as const, others: parsersOf(trace) }
+}
+
+function validatorsOf ({ request }: RequestTrace, route: string | null): CurrentCode[] {
+  if (request.is404) return [codeAt('the preValidation hook of the not-found handler')]
+  const waiting = VALIDATED.filter((part) => {
+    const validate = request.getValidationFunction(part) as Validator | undefined
+    // The functions of ajv are synchronous, unless their schema has `$async`.
+    return typeof validate === 'function' && (validate.schemaEnv?.$async ?? !('schemaEnv' in validate))
+  })
+  return waiting.map((part) => codeAt(`the validator of the ${part}`, route))
+}
+
+function parsersOf ({ request, recording: { events } }: RequestTrace): CurrentCode[] {
+  const { raw, headers } = request
+  if (raw.complete === false && raw.readableLength < raw.readableHighWaterMark) {
+    return [codeAt('the parser: the body of the request has not arrived')]
+  }
+  if (headers['content-type'] === undefined || isRetrieval(request)) return []
+  const parsers = [codeAt('the content-type parser')]
+  const hasHook = events?.events().some(({ stage }) => stage === 'preParsing')
+  if (hasHook === true) parsers.push(codeAt('the stream that a preParsing hook returned'))
+  return parsers
 }
 
 /** A sentence for the code that the request is in, and one for each work; `until`: milliseconds until its end. */
 export function waitingSentences ({ in: code, for: pending }: Waiting, until: number): string[] {
-  const sentence = (what: string, { source, start }: CurrentCode): string => [
+  const sentence = (what: string, { source, start }: CurrentCode): string => presentItems([
     what,
-    ...source === null ? [] : [shortFile(source)],
-    ...start === null ? [] : [`since ${formatTime(Math.max(0, until - start))}`]
-  ].join(', ') + '.'
-  return [
-    ...code === null ? [] : [sentence(`In ${code.name}`, code)],
-    ...pending.map((work) => {
-      const isOfFunction = ['await', 'promise', 'timer'].includes(work.kind)
-      const name = work.name === '' ? '' : ` ${isOfFunction ? 'in ' : ''}${work.name}`
-      return sentence(`Not ended: ${work.kind}${name}`, work)
-    })
-  ]
+    source !== null && shortFile(source),
+    start !== null && `since ${formatTime(Math.max(0, until - start))}`
+  ]).join(', ') + '.'
+  const works = pending.map((work) => sentence(`Not ended: ${workText(work)}`, work))
+  if (code === null) return works
+  return [sentence(`In ${code.name}`, code), ...works]
+}
+
+function workText ({ kind, name }: PendingWork): string {
+  if (name === '') return kind
+  if (['await', 'promise', 'timer'].includes(kind)) return `${kind} in ${name}`
+  return `${kind} ${name}`
 }

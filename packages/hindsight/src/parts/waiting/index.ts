@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Profile } from '../../store/profile.js'
 import { postForm } from '../../view/components.js'
-import { html, type SafeHtml } from '../../view/text.js'
+import { html, presentItems, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part, ProfilerPages } from '../part.js'
-import type { Data } from '../read.js'
+import { linesSection, type Data } from '../read.js'
 import { waited, waitingSentences, type Waiting } from './collector.js'
 import { isTracing, traceWaits } from './trace.js'
 
@@ -16,14 +16,14 @@ export const waiting: Part<Data> = {
     if (hindsight.settings.traceWaits === true) traceWaits(hindsight, true)
     return () => traceWaits(hindsight, false)
   },
-  notice: (data, profile) => ({
-    title: profile.status === 0 ? 'What does it wait for?' : 'What did it wait for?',
-    sentences: [...sentences(data, profile), ...profile.status === 0 && data.traced === false ? [TRACE] : []]
-  }),
-  markdown: (data, profile) => {
-    const text = sentences(data, profile).join('\n')
-    return text === '' ? [] : [{ order: 5, title: 'Waiting', text }]
+  notice (data, profile) {
+    const isWaiting = profile.status === 0
+    return {
+      title: isWaiting ? 'What does it wait for?' : 'What did it wait for?',
+      sentences: presentItems([...sentences(data, profile), isWaiting && data.traced === false && TRACE])
+    }
   },
+  markdown: (data, profile) => linesSection(5, 'Waiting', sentences(data, profile)),
   comparison: [],
   routes: addRoutes,
   aboveList: (view, waiting) => (waiting > 0 || isTracing()) && traceForm(view)
@@ -39,12 +39,14 @@ function addRoutes (app: FastifyInstance, { base, optionsOf, formOf, formTokenOf
     const { trace } = await formOf(request)
     if (trace !== '1' && trace !== '0') throw badField('trace', 'it is neither 1 nor 0')
     traceWaits(hindsight, trace === '1')
-    return formatOf(request, reply) === 'json' ? await viewOf(request) : reply.redirect(`${base}/`, 303)
+    if (formatOf(request, reply) === 'json') return await viewOf(request)
+    return reply.redirect(`${base}/`, 303)
   })
 }
 
 function sentences (data: Data, { duration }: Profile): string[] {
-  return Object.keys(data).length === 0 ? [] : waitingSentences(data as unknown as Waiting, duration)
+  if (Object.keys(data).length === 0) return []
+  return waitingSentences(data as unknown as Waiting, duration)
 }
 
 /** The form that begins or ends to trace what later requests wait for. */

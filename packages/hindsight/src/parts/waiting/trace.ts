@@ -13,7 +13,7 @@ interface Wait {
   at: { stack?: string }
   /** On the clock of `performance.now()`. */
   startedAt: number
-  timer?: Timer | undefined
+  timer?: Timer
 }
 
 type Timer = Pick<NodeJS.Timeout, 'hasRef'>
@@ -47,13 +47,13 @@ function beginWait (id: number, type: string, triggerId: number, resource: objec
   if (recording === undefined || recording.sending.isOver) return
   const waits = recording.get(tracedWaits) ?? recording.set(tracedWaits, new Map<number, Wait>())
   if (waits.size >= MAX_WAITS) return
-  // A promise that another one has to settle first is made by `await` or `then`.
-  const ofPromise = triggerId === executionAsyncId() ? 'promise' : 'await'
-  const kind = type === 'Timeout' ? 'timer' : ofPromise
-  const at: Wait['at'] = {}
+  const wait: Wait = { kind: 'timer', at: {}, startedAt: performance.now() }
   // In a bundle this function is in the file of the application.
-  withStackLimit(MAX_FRAMES, () => Error.captureStackTrace(at, beginWait))
-  waits.set(id, { kind, at, startedAt: performance.now(), timer: kind === 'timer' ? resource as Timer : undefined })
+  withStackLimit(MAX_FRAMES, () => Error.captureStackTrace(wait.at, beginWait))
+  if (type === 'Timeout') wait.timer = resource as Timer
+  // A promise that another one has to settle first is made by `await` or `then`.
+  else wait.kind = triggerId === executionAsyncId() ? 'promise' : 'await'
+  waits.set(id, wait)
   owners.set(id, waits)
 }
 
@@ -99,7 +99,8 @@ export function waitsOf (recording: Recording): TracedWait[] | null {
     const frames = appFrames(at, kind)
     const [source, ...callers] = frames.map(({ file, line }) => `${file}:${line}`)
     const name = frames[0]?.function.replace(/^.*<anonymous>$|^(?:async )?(?:Object\.)?/, '') ?? ''
-    return source === undefined ? [] : [{ kind, startedAt, name, source, callers }]
+    if (source === undefined) return []
+    return [{ kind, startedAt, name, source, callers }]
   })
   const wanted = all.some(({ kind }) => kind === 'await') ? 'await' : 'promise'
   const promises = all.filter(({ kind }) => kind === wanted)
@@ -117,7 +118,10 @@ export function waitsOf (recording: Recording): TracedWait[] | null {
 function appFrames ({ stack = '' }: Wait['at'], kind: Wait['kind']): StackFrame[] {
   const isOfOthers = ({ file, own }: StackFrame): boolean => packageOf(file) === 'fastify' ||
     (kind === 'timer' && !own && !/^node:(?:internal\/)?(?:timers|async_hooks|util\b)/.test(file))
-  const frames = stackFrames(splitStack(String(stack), '').frames)
-  const end = frames.findIndex(isOfOthers)
-  return (end === -1 ? frames : frames.slice(0, end)).filter(({ own }) => own)
+  const frames: StackFrame[] = []
+  for (const frame of stackFrames(splitStack(String(stack), '').frames)) {
+    if (isOfOthers(frame)) break
+    if (frame.own) frames.push(frame)
+  }
+  return frames
 }
