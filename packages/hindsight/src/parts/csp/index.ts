@@ -1,5 +1,6 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { readProperty } from '../../errors/thrown-value.js'
 import type { Refusal } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
 import { cutText, visibleLine } from '../../view/text.js'
@@ -20,23 +21,26 @@ const MAX_VIOLATIONS = 10
 
 /** The violation of a report as `report-uri` sends it (CSP3, section 5.3), masked and bounded; null if it has none. */
 export function readReport (body: unknown, maskUrl: Mask['url']): Refusal | null {
-  const report = isObject(body) ? body['csp-report'] : null
+  const report = readProperty(body, 'csp-report')
   if (!isObject(report)) return null
   const url = (name: string): string => {
     const value = report[name]
-    return typeof value === 'string' ? visibleLine(cutText(maskUrl(value), MAX_TEXT)) : ''
+    if (typeof value !== 'string') return ''
+    return visibleLine(cutText(maskUrl(value), MAX_TEXT))
   }
   // Older browsers send the directive with its sources.
   const text = String(report['effective-directive'] ?? report['violated-directive'] ?? '')
   const [rule = ''] = text.toLowerCase().split(' ', 1)
   if (!/^[a-z][a-z-]{1,60}$/.test(rule)) return null
   const isReportOnly = report.disposition === 'report'
-  const option = `contentSecurityPolicy.${isReportOnly ? 'reportOnly' : 'enforce'}`
-  const [blocked, file, line] = [url('blocked-uri'), url('source-file'), report['line-number']]
-  const place = Number.isSafeInteger(line) ? `${file}:${String(line)}` : file
+  const [verb, name] = isReportOnly ? ['Reported, not blocked,', 'reportOnly'] : ['Blocked', 'enforce']
+  const option = `contentSecurityPolicy.${name}`
+  const [blocked, line] = [url('blocked-uri'), report['line-number']]
+  let place = url('source-file')
+  if (place !== '' && Number.isSafeInteger(line)) place += `:${String(line)}`
   const what = ['', 'inline'].includes(blocked) ? 'inline code' : blocked
-  const sentence = `${isReportOnly ? 'Reported, not blocked,' : 'Blocked'} by Content Security Policy: ` +
-    `${what}${file && ` (${place})`}, by ${rule}. The option is ${option}.`
+  const sentence = `${verb} by Content Security Policy: ${what}${place && ` (${place})`}, by ${rule}. ` +
+    `The option is ${option}.`
   return { kind: 'csp', sentence, option }
 }
 
@@ -94,7 +98,7 @@ export const csp: Part<Data> = {
 
 function policiesOf (profile: Profile): Record<string, unknown> {
   const { headers } = dataOf(profile, 'response')
-  const policies = Object.entries(isObject(headers) ? headers : {})
+  const policies = Object.entries(Object(headers) as Data)
     .filter(([name]) => name.startsWith('content-security-policy'))
     .map(([name, value]) => [name, [value].flat().flatMap((policy) => String(policy).split(/(?<=[;,])\s*/))])
   return Object.fromEntries(policies)

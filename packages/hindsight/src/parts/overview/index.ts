@@ -1,7 +1,9 @@
 import { firstAppFrame, mainCause, type FlattenedException } from '../../errors/exception.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
-import { cutText, escapeMarkdown, html, oneLine, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import {
+  cutText, escapeMarkdown, html, oneLine, presentItems, visibleLine, type HtmlValue, type SafeHtml
+} from '../../view/text.js'
 import {
   leadText, formatTime, noteText, pendingTime, titledSection, statusBadge, withPlaces
 } from '../../view/components.js'
@@ -37,8 +39,9 @@ export const overview: Part = {
       const sentences = sentencesOf(view.parts, profile)
       // The line above the panels has the status and the time.
       const isPlain = isSuccess(profile) && profile.status > 0 && endingEvent(profile) === undefined
-      const first = isPlain ? sentences.shift() : undefined
-      return html`${leadText(first ?? outcomeSentence(profile), moodOf(profile), view.editor)}\
+      let lead = outcomeSentence(profile)
+      if (isPlain) lead = sentences.shift() ?? lead
+      return html`${leadText(lead, moodOf(profile), view.editor)}\
 ${sentences.map((text) => html`<p>${withPlaces(text, view.editor)}</p>`)}\
 <div class="overview"><div>${sections('main')}</div>\
 <div><dl class="facts-list">${facts}</dl>${sections('side')}</div></div>\
@@ -54,7 +57,8 @@ ${view.differences}${relatedRequests(profile, view)}`
 
 function moodOf (profile: Profile): 'good' | 'bad' | 'plain' {
   if (isFailure(profile)) return 'bad'
-  return isSuccess(profile) && profile.status > 0 ? 'good' : 'plain'
+  if (isSuccess(profile) && profile.status > 0) return 'good'
+  return 'plain'
 }
 
 /** What happened to a request, in sentences that state recorded facts only. */
@@ -66,7 +70,8 @@ export function outcomeSentence (profile: Profile): string {
     const closed = `The ${closer} closed the connection after ${formatTime(duration)}, before the response`
     const error = exceptions.find(({ code }) => code?.startsWith('HINDSIGHT_') !== true)
     if (error === undefined) return `${closed}.`
-    return status === 444 ? `${closed}: ${errorText(error)}` : `${closed}. An error was recorded: ${errorText(error)}`
+    if (status === 444) return `${closed}: ${errorText(error)}`
+    return `${closed}. An error was recorded: ${errorText(error)}`
   }
   const { summary } = dataOf(profile, 'exceptions')
   const ended = endingEvent(profile)
@@ -78,9 +83,8 @@ export function outcomeSentence (profile: Profile): string {
   const outcome = `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${formatTime(duration)}`
   if (last === undefined || cause === null) return `${outcome}.${by}`
   const [root = last] = exceptions
-  const errors = root === last
-    ? errorText({ ...last, message: cause.message })
-    : `${errorText(last)} Its root cause is ${errorText(root)}`
+  let errors = errorText({ ...last, message: cause.message })
+  if (root !== last) errors = `${errorText(last)} Its root cause is ${errorText(root)}`
   const repeated = repeatedResponse(profile)
   if (last.code === REPEATED) return `${outcome}.${repeated}${by}`
   if (status >= 400) return errors + by + repeated
@@ -92,9 +96,13 @@ export function outcomeSentence (profile: Profile): string {
 /** The hook that answered, and the line that sent a status of 400 or more. */
 function senderOf (profile: Profile, hook: ListenerEvent | undefined): string {
   const { sentBy } = dataOf(profile, 'response')
-  const place = typeof sentBy === 'string' && profile.status >= 400 ? shortFile(lineOf(sentBy)) : null
-  if (hook === undefined) return place === null ? '' : ` ${place} sent the response.`
-  return ` The ${endingName(hook)} sent the response${place === null ? '' : ` (${place})`}.`
+  const place = typeof sentBy === 'string' && profile.status >= 400 && shortFile(lineOf(sentBy))
+  if (hook !== undefined) {
+    const sentence = `The ${endingName(hook)} sent the response`
+    return ` ${presentItems([sentence, place !== false && `(${place})`]).join(' ')}.`
+  }
+  if (place === false) return ''
+  return ` ${place} sent the response.`
 }
 
 /** Which lines sent two responses, as far as they are certain; empty where there was one. */
@@ -118,7 +126,8 @@ function returnedBy ({ frames }: FlattenedException): string {
   const files = listOf(frames).map(({ file }) => String(file).replace(/^.*[\\/]fastify[\\/]lib[\\/]/, ''))
   const sender = files[files.lastIndexOf('reply.js') + 1]
   if (sender === 'wrap-thenable.js') return 'what an async function returned'
-  return sender === 'handle-request.js' ? 'what the handler returned or threw' : 'the second one'
+  if (sender === 'handle-request.js') return 'what the handler returned or threw'
+  return 'the second one'
 }
 
 /** The event that raised an error, or else the one that answered. */
@@ -129,17 +138,19 @@ function endingEvent ({ events, status }: Profile): Profile['events'][number] | 
 }
 
 function endingName (event: ListenerEvent): string {
-  return event.listener === event.stage ? eventName(event) : hookTitle(event)
+  if (event.listener === event.stage) return eventName(event)
+  return hookTitle(event)
 }
 
 function errorText (exception: FlattenedException): string {
   const { name, code, message } = exception
-  const frame = firstAppFrame([exception])
-  const where = frame === undefined ? '' : ` (${placeOf(frame)})`
   const detail = message.trim() === '' ? code : message
-  const title = detail === undefined ? name : `${name}: ${detail}`
-  const text = oneLine(title).slice(0, MAX_MESSAGE).replace(/\.$/, '') + where
-  return /[!?]$/.test(text) ? text : `${text}.`
+  const title = oneLine(presentItems([name, detail]).join(': '))
+  const text = title.slice(0, MAX_MESSAGE).replace(/\.$/, '')
+  const frame = firstAppFrame([exception])
+  if (frame !== undefined) return `${text} (${placeOf(frame)}).`
+  if (/[!?]$/.test(text)) return text
+  return `${text}.`
 }
 
 // A handler waits for its outgoing calls: the slowest one is shown, too.
@@ -150,8 +161,8 @@ function slowestPart (parts: readonly Part[], profile: Profile): HtmlValue {
     .sort((a, b) => timeOf(b) - timeOf(a) || a.start - b.start)
   const [slowest] = spans
   if (slowest === undefined) return null
-  const within = spans.filter(({ step }) => step === undefined)
-  const shown = [slowest, ...slowest.step === 'handler' ? within.slice(0, 1) : []]
+  const shown = [slowest]
+  if (slowest.step === 'handler') shown.push(...spans.filter(({ step }) => step === undefined).slice(0, 1))
   return shown.map(({ name, duration, link }) => html`<div><a href="${link}">\
 ${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>${pendingTime(duration)}</strong></div>`)
 }

@@ -14,8 +14,8 @@ function recordTrace ({ request, recording }: RequestTrace): void {
 
 /** Reads the trace that a request is part of (W3C Trace Context); null where there is none, or an invalid one. */
 export function traceOf (traceparent: unknown): { traceId: string, parentId: string, sampled: boolean } | null {
-  const match = typeof traceparent === 'string' ? TRACEPARENT.exec(traceparent) : null
-  if (match === null) return null
-  const [, version, traceId = '', parentId = '', flags = '', rest] = match
-  return version === '00' && rest !== undefined ? null : { traceId, parentId, sampled: (parseInt(flags, 16) & 1) === 1 }
+  if (typeof traceparent !== 'string') return null
+  const [, version, traceId, parentId = '', flags = '', rest] = TRACEPARENT.exec(traceparent) ?? []
+  if (traceId === undefined || (version === '00' && rest !== undefined)) return null
+  return { traceId, parentId, sampled: (parseInt(flags, 16) & 1) === 1 }
 }
