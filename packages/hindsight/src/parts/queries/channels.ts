@@ -36,14 +36,16 @@ const redis: Client = {
   },
   rowsOf (result) {
     if (result === null) return 0
-    return typeof result === 'string' || isObject(result) ? 1 : lengthOf(result)
+    if (typeof result === 'string' || isObject(result)) return 1
+    return lengthOf(result)
   }
 }
 
 // The commands of a transaction are not published.
 const redisBatch: Client = {
   queryOf ({ batchMode, batchSize }) {
-    return batchMode === 'MULTI' ? { system: 'redis', statement: 'MULTI', parameters: [batchSize] } : null
+    if (batchMode !== 'MULTI') return null
+    return { system: 'redis', statement: 'MULTI', parameters: [batchSize] }
   },
   rowsOf: () => undefined
 }
@@ -56,10 +58,12 @@ const mongoose: Client = {
     return { system: 'mongodb', statement, parameters, isOuter: true, isPartial: true }
   },
   rowsOf (result) {
-    if (!isObject(result)) return result === null ? 0 : lengthOf(result)
+    if (result === null) return 0
+    if (!isObject(result)) return lengthOf(result)
     const { insertedCount, modifiedCount, deletedCount } = result
     const counts = [insertedCount, modifiedCount, deletedCount].filter((count) => typeof count === 'number')
-    return counts.length === 0 ? 1 : counts.reduce((sum, count) => sum + count)
+    if (counts.length === 0) return 1
+    return counts.reduce((sum, count) => sum + count)
   }
 }
 
@@ -106,7 +110,8 @@ export function clientSubscribers (record: (query: Query) => void): { subscriber
   const subscribers = Object.entries(CLIENTS).flatMap(([name, { queryOf, rowsOf }]): Subscriber[] => {
     const begin = (context: Context): void => {
       // Of an observed client: it is recorded already.
-      const start = isPartOfRunning() ? null : queryOf(context)
+      if (isPartOfRunning()) return
+      const start = queryOf(context)
       if (start === null) return
       const query = new Query(start)
       operationOf(context).query = query

@@ -2,7 +2,7 @@ import type { Hint } from '../../errors/hints.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { formatTime } from '../../view/components.js'
-import { formatCount, cutText, html, wordFor } from '../../view/text.js'
+import { formatCount, cutText, html, presentItems, wordFor } from '../../view/text.js'
 import { NUMBER_COMPARISON, type Part, type TimelineEntry } from '../part.js'
 import { addressOf, dataOf, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { queryLog } from './collector.js'
@@ -42,16 +42,15 @@ export const queries: Part<Data> = {
     }, token, view)
   },
   issue (data) {
-    const failed = recorded(data.queries).find(({ error }) => error !== undefined)
-    return failed?.error?.message ?? findingsOf(data)[0]?.text
+    return failedQueries(data)[0]?.error.message ?? findingsOf(data)[0]?.text
   },
   timeline: ({ queries }, profile) => recorded(queries).map((query, i) => entryOf(query, i, profile)),
   overview (data, profile, { editor }) {
     if (numberOf(data.count) === null) return []
     const [finding] = findingsOf(data)
-    const failed = recorded(data.queries).find(({ error }) => error !== undefined)
+    const [failed] = failedQueries(data)
     const failure = failed !== undefined &&
-      html`<div class="failure"><code>${oneLine(failed.statement, MAX_NAME)}</code> ${failed.error?.message}</div>`
+      html`<div class="failure"><code>${oneLine(failed.statement, MAX_NAME)}</code> ${failed.error.message}</div>`
     const value = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>${failure}\
 ${finding && html`<div>${findingText(finding, recorded(data.queries), editor)}</div>`}`
     return [{ order: 25, title: 'Queries', value }]
@@ -70,17 +69,18 @@ ${finding && html`<div>${findingText(finding, recorded(data.queries), editor)}</
   toolbarStyle: '.queries { --icon: "M7 0c4 0 6 1 6 2.5v9C13 13 11 14 7 14s-6-1-6-2.5v-9C1 1 3 0 7 0z" }\n',
   markdown (data, profile) {
     const groups = groupsOf(data)
-    const failures = recorded(data.queries).flatMap(({ error, shape, source }) => error === undefined
-      ? []
-      : [`- \`${shortShape(shape)}\` failed: ${oneLine(error.message)} (${queryPlace({ source })})`])
+    if (groups.length === 0) return []
+    const failures = failedQueries(data).map((query) =>
+      `- \`${shortShape(query.shape)}\` failed: ${oneLine(query.error.message)} (${queryPlace(query)})`)
     const findings = findingsOf(data).map(({ text }) => `- ${text}.`)
     const shapes = groups.map((group) => groupText(group, recorded(data.queries)))
     const text = [`${sentence(data, profile)}.`, ...failures, ...findings, ...shapes].join('\n')
-    return groups.length === 0 ? [] : [{ order: 25, title: 'Queries', text }]
+    return [{ order: 25, title: 'Queries', text }]
   },
-  hints: ({ queries }, { exceptions }) => exceptions.length === 0
-    ? []
-    : failureHints(recorded(queries)).map((hint) => ({ ...hint, order: 25 })),
+  hints (data, { exceptions }) {
+    if (exceptions.length === 0) return []
+    return failureHints(data).map((hint) => ({ ...hint, order: 25 }))
+  },
   comparison: [{ values: countsByShape }],
   times: (data, profile) => groupsOf(data).map(({ system, shape, duration, count }) => {
     const alike = recorded(data.queries).filter((query) => query.system === system && query.shape === shape)
@@ -116,16 +116,14 @@ function completed (data: Data, late: Data): Data {
   const groups = new Map(groupsOf(data).map((group) => [`${group.system} ${group.shape}`, group]))
   for (const group of groupsOf(late)) {
     const { system, shape, count, duration, sources } = group
-    const earlier = groups.get(`${system} ${shape}`)
+    const earlier = groups.get(`${system} ${shape}`) ?? { ...group, count: 0, duration: 0 }
     const counted = replaced.filter((place) => known[place]?.system === system && known[place]?.shape === shape).length
-    groups.set(`${system} ${shape}`, earlier === undefined
-      ? group
-      : {
-          ...earlier,
-          count: earlier.count + count - counted,
-          duration: earlier.duration + duration,
-          sources: [...new Set([...earlier.sources, ...sources])]
-        })
+    groups.set(`${system} ${shape}`, {
+      ...earlier,
+      count: earlier.count + count - counted,
+      duration: earlier.duration + duration,
+      sources: [...new Set([...earlier.sources, ...sources])]
+    })
   }
   const queries = all as unknown as RecordedQuery[]
   return {
@@ -150,6 +148,12 @@ function recorded (queries: unknown): RecordedQuery[] {
   return listOf(queries) as unknown as RecordedQuery[]
 }
 
+type Failed = RecordedQuery & { error: QueryError }
+
+function failedQueries ({ queries }: Data): Failed[] {
+  return recorded(queries).filter((query): query is Failed => query.error !== undefined)
+}
+
 function findingsOf ({ findings }: Data): Finding[] {
   return listOf(findings) as unknown as Finding[]
 }
@@ -161,13 +165,14 @@ function groupsOf ({ groups }: Data): QueryGroup[] {
 
 function sentence ({ count, duration, failed, queries }: Data, profile: Pick<Profile, 'duration'>): string {
   const sent = formatCount(Number(count), 'query', 'queries')
-  const failures = Number(failed) > 0 ? `, ${String(failed)} failed` : ''
   const late = recorded(queries).filter(({ start }) => start > profile.duration).length
+  let time = formatTime(duration)
+  if (Number(count) > listOf(queries).length) time = `at least ${time}`
   // Those at the same time may take longer than the request.
-  const whole = Number(duration) > profile.duration ? '' : ` of ${formatTime(profile.duration)}`
-  const total = late > 0 ? `, ${late} after the response` : whole
-  const least = Number(count) > listOf(queries).length ? 'at least ' : ''
-  return `${sent}, ${least}${formatTime(duration)}${total}${failures}`
+  const isLonger = Number(duration) > profile.duration
+  if (late === 0 && !isLonger) time += ` of ${formatTime(profile.duration)}`
+  const facts = [sent, time, late > 0 && `${late} after the response`, Number(failed) > 0 && `${String(failed)} failed`]
+  return presentItems(facts).join(', ')
 }
 
 function entryOf (query: RecordedQuery, i: number, profile: Profile): TimelineEntry {
@@ -198,55 +203,53 @@ function oneLine (statement: string, limit = MAX_STATEMENT): string {
 function resultText ({ duration, rows, error }: RecordedQuery): string {
   const time = duration === null ? 'not ended' : formatTime(duration)
   if (error !== undefined) return `failed: ${error.message}, ${time}`
-  return rows === null ? time : `${formatCount(rows, 'row')}, ${time}`
+  if (rows === null) return time
+  return `${formatCount(rows, 'row')}, ${time}`
 }
 
 /** Queries of one shape, with their rows; a single one with its values. */
 function groupText ({ count, duration, system, shape, sources, kind }: QueryGroup, all: RecordedQuery[]): string {
   const sent = all.filter((query) => query.system === system && query.shape === shape)
   const [first] = sent
-  const rows = sent.length === count && sent.every(({ rows }) => rows !== null)
-    ? [formatCount(sent.reduce((sum, { rows }) => sum + Number(rows), 0), 'row')]
-    : []
-  const places = sources.map((source) => queryPlace({ source }))
-  const facts = [...rows, formatTime(duration), ...kind === null ? [] : [kind], ...places]
-  return `${count} × ${oneLine(count === 1 && first !== undefined ? runnableText(first) : shape)} (${facts.join(', ')})`
+  const hasRows = sent.length === count && sent.every(({ rows }) => rows !== null)
+  const rows = hasRows && formatCount(sent.reduce((sum, { rows }) => sum + Number(rows), 0), 'row')
+  const facts = presentItems([rows, formatTime(duration), kind, ...sources.map((source) => queryPlace({ source }))])
+  const text = count === 1 && first !== undefined ? runnableText(first) : shape
+  return `${count} × ${oneLine(text)} (${facts.join(', ')})`
 }
 
 /** The query that failed last, with the place of its error, and the last queries before a failure. */
-function failureHints (all: readonly RecordedQuery[]): Hint[] {
-  if (all.length === 0) return []
-  const failed = all.findLast(({ error }) => error !== undefined)
-  const others = all.filter((query) => query !== failed)
+function failureHints (data: Data): Hint[] {
+  const failed = failedQueries(data).at(-1)
+  const hints = presentItems([failed && failedQuery(failed)])
+  const others = recorded(data.queries).filter((query) => query !== failed)
+  if (others.length === 0) return hints
   const steps = others.slice(-LAST_QUERIES).map((query) => {
     const { source } = query
-    const place = source === null ? {} : { source: lineOf(source) }
+    const place = source !== null && { source: lineOf(source) }
     return { code: oneLine(runnableText(query)), text: resultText(query), ...place }
   })
   const other = failed === undefined ? '' : 'other '
-  const text = steps.length < others.length
-    ? `The last ${LAST_QUERIES} of ${others.length} ${other}queries.`
-    : `${formatCount(others.length, `${other}query was`, `${other}queries were`)} sent.`
-  const last = { title: 'Queries before the failure', text, steps }
-  return [...failed === undefined ? [] : [failedQuery(failed)], ...others.length === 0 ? [] : [last]]
+  let text = `${formatCount(others.length, `${other}query was`, `${other}queries were`)} sent.`
+  if (steps.length < others.length) text = `The last ${LAST_QUERIES} of ${others.length} ${other}queries.`
+  return [...hints, { title: 'Queries before the failure', text, steps }]
 }
 
-function failedQuery (query: RecordedQuery): Hint {
-  const { error, source } = query
-  const { message = '', detail, hint, position }: Partial<QueryError> = error ?? {}
+function failedQuery (query: Failed): Hint {
+  const { error: { message, detail, hint, position }, source } = query
   const written = runnableText(query)
   // A statement over several lines is indented with the code around it.
   const [start = '', indent = ''] = /^\s*\n([ \t]*)/.exec(written) ?? []
   const unindented = (text: string): string => text.slice(start.length).replaceAll(`\n${indent}`, '\n')
   const at = markOf(query, position)
-  const mark = at === undefined ? undefined : unindented(written.slice(0, at)).length
+  const mark = at !== undefined && { mark: unindented(written.slice(0, at)).length }
   return {
     title: 'A query failed',
     text: [message, detail, hint].filter((text) => text !== undefined).map((text) => String(text).replace(/\.?$/, '.'))
       .join(' '),
     code: unindented(written).trimEnd(),
     language: 'sql',
-    ...mark !== undefined && { mark },
+    ...mark,
     ...source !== null && { source: lineOf(source) }
   }
 }

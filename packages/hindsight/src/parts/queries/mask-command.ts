@@ -20,7 +20,8 @@ export function maskCommand (mask: Mask, statement: string, parameters: unknown)
   const first = firstHidden(mask, command, args)
   const shown = args.map((value, i): unknown => {
     if (i >= first) return isSmall(value) ? value : MASKED
-    return typeof value === 'string' ? mask.text(value).replace(SESSION_KEY, `$1${MASKED}`) : mask.value(value)
+    if (typeof value !== 'string') return mask.value(value)
+    return mask.text(value).replace(SESSION_KEY, `$1${MASKED}`)
   })
   return {
     statement: [command, ...shown.slice(0, words.length)].join(' '),
@@ -35,5 +36,6 @@ function firstHidden (mask: Mask, command: string, args: readonly unknown[]): nu
   if (CODE_COMMAND.test(command)) return texts.some((text) => mask.mentions(text)) ? 0 : Infinity
   // Of a value, which may be JSON, nothing follows.
   const name = texts.findIndex((text) => text.length <= 256 && !/[\s{]/.test(text) && mask.mentions(text))
-  return name === -1 ? Infinity : name + 1
+  if (name === -1) return Infinity
+  return name + 1
 }

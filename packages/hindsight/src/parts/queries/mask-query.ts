@@ -30,16 +30,19 @@ export function queryReader (mask: Mask): Reader {
     cachedFunction((statement: string) => readStatement(mask, system, statement), isKept))
   return (system, statement, parameters) => {
     if (isSql(system)) return maskSql(mask, system, statements(system)(statement), parameters)
-    const sent = mentionsSecret(mask, [statement, parameters]) ? withoutValues(parameters) : parameters
-    const shown = system === 'redis'
-      ? maskCommand(mask, statement, parameters)
-      : { statement: mask.text(statement), parameters: mask.value(sent) }
+    const shown = maskOperation(mask, system, statement, parameters)
     const shape = shapeOf(system, shown.statement, shown.parameters)
     const isHidden = system === 'redis' && [parameters].flat().includes('?')
     // Others than these may read several keys, or a part of a list.
     const isRead = isReading(system, shape) && (!isHidden || /^HGET(?:ALL)?$/i.test(statement))
     return { ...shown, shape, isRead, isHidden }
   }
+}
+
+function maskOperation (mask: Mask, system: string, statement: string, parameters: unknown): Shown {
+  if (system === 'redis') return maskCommand(mask, statement, parameters)
+  const isSecret = mentionsSecret(mask, [statement, parameters])
+  return { statement: mask.text(statement), parameters: mask.value(isSecret ? withoutValues(parameters) : parameters) }
 }
 
 /** Commands and functions with a secret that has no name: `identified by '…'`, `md5(?)`, `pragma key = '…'`. */
@@ -86,14 +89,17 @@ function maskSql (mask: Mask, system: string, read: Statement, parameters: unkno
 function maskedParameters (mask: Mask, parameters: unknown): unknown {
   if (parameters === undefined) return undefined
   // A list of parameters has no pairs of names and values.
-  return Array.isArray(parameters) ? parameters.map((value) => mask.value(value)) : mask.value(parameters)
+  if (Array.isArray(parameters)) return parameters.map((value) => mask.value(value))
+  return mask.value(parameters)
 }
 
 /** The texts of tokens, masked by their shapes, and the shape of the statement. */
 function maskTexts (mask: Mask, tokens: readonly Token[]) {
-  const shown = tokens.map((token): Token => /^(?:string|comment)$/.test(token.kind) || token.text.startsWith('"')
-    ? { kind: token.kind, text: mask.text(token.text) }
-    : token)
+  const shown = tokens.map((token): Token => {
+    const { kind, text } = token
+    if (kind !== 'string' && kind !== 'comment' && !text.startsWith('"')) return token
+    return { kind, text: mask.text(text) }
+  })
   return { texts: shown.map(({ text }) => text), shape: shapeOfTokens(shown) }
 }
 
@@ -104,8 +110,7 @@ function hideValues (mask: Mask, system: string, tokens: readonly Token[]) {
   const isBare = words.some((token) =>
     (token.kind !== 'name' || token.text.startsWith('"$')) && isSecretName(mask, token))
   const isCopy = words.some(({ text }) => /^stdin$/i.test(text))
-  const found = tokens.findIndex(({ text }) => /^identified$/i.test(text))
-  const identified = found === -1 ? Infinity : found
+  const identified = tokens.findIndex(({ text }) => /^identified$/i.test(text))
   let isRest = false
   const shown = tokens.map((token, i): Token => {
     const before = tokens[i - 1]
@@ -116,10 +121,12 @@ function hideValues (mask: Mask, system: string, tokens: readonly Token[]) {
     if (isRest) return { kind: 'string', text: MASKED }
     const isText = token.kind === 'string' ? !keys.has(token) : isBare && mayBeText(token, system, tokens[i + 1])
     // The password of `identified by` may have no quotes, or those of a name.
-    const isPassword = /^(?:word|name)$/.test(token.kind) && i > identified && !BEFORE_PASSWORD.test(token.text)
+    const isPassword = identified !== -1 && i > identified && /^(?:word|name)$/.test(token.kind) &&
+      !BEFORE_PASSWORD.test(token.text)
     if (isText || isPassword) return { kind: 'string', text: withoutContent(token.text) }
     if (token.kind === 'number' && !isSmall(token.text)) return { kind: 'number', text: MASKED }
-    return token.kind === 'comment' ? { kind: 'comment', text: `/* ${MASKED} */` } : token
+    if (token.kind === 'comment') return { kind: 'comment', text: `/* ${MASKED} */` }
+    return token
   })
   return { texts: shown.map(({ text }) => text), shape: shapeOfTokens(shown) }
 }
@@ -168,14 +175,17 @@ export function errorOf (
   const fields = ERROR_FIELDS.filter((name) => name !== 'position' || !isOther).flatMap((name) => {
     const value = readProperty(error, name)
     if (typeof value === 'number') return [[name, value]]
-    return typeof value === 'string' ? [[name, shown(value)]] : []
+    if (typeof value === 'string') return [[name, shown(value)]]
+    return []
   })
-  const position = isOther ? 0 : Number(readProperty(error, 'position'))
+  const position = Number(readProperty(error, 'position'))
   // Of Prisma: after an excerpt of the code.
   const message = flattenError(error)[0]?.message.replace(/^\s*Invalid `[^]*\n/, '') ?? ''
   return {
     message: mask.text(cutText(message, 2_000)),
     ...Object.fromEntries(fields),
-    ...position > 0 && { position: shownPosition(system, cutText(statement, MAX_STATEMENT), texts, position) }
+    ...!isOther && position > 0 && {
+      position: shownPosition(system, cutText(statement, MAX_STATEMENT), texts, position)
+    }
   }
 }

@@ -160,7 +160,8 @@ function writingProblem (words: readonly Token[]): string | null {
   if (write !== undefined) return `it has the word \`${write}\`, which may write or lock`
   if (others.join(' ').includes('next value for')) return 'it takes a number of a sequence'
   const name = unknownFunction(words)
-  return name === null ? null : `it calls \`${name}()\`, and Hindsight does not know whether that has an effect`
+  if (name === null) return null
+  return `it calls \`${name}()\`, and Hindsight does not know whether that has an effect`
 }
 
 /** Words after which a parenthesis is no call of a function. */

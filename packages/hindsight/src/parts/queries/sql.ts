@@ -13,11 +13,13 @@ const MAX_FIELDS = 20
  */
 export function shapeOf (system: string, statement: string, parameters?: unknown): string {
   if (isSql(system)) return shapeOfTokens(tokensOf(statement, system))
-  return short(system === 'redis' ? redisShape(statement, parameters) : documentShape(statement, parameters), MAX_SHAPE)
+  if (system === 'redis') return short(redisShape(statement, parameters), MAX_SHAPE)
+  return short(documentShape(statement, parameters), MAX_SHAPE)
 }
 
 function short (text: string, limit: number): string {
-  return text.length > limit ? `${text.slice(0, limit - 1)}…` : text
+  if (text.length <= limit) return text
+  return `${text.slice(0, limit - 1)}…`
 }
 
 /** A sign of a number: `= -1`, but not `a - 1`. */
@@ -28,7 +30,8 @@ export function shapeOfTokens (tokens: readonly Token[]): string {
   const keys = jsonKeys(significantTokens(tokens))
   const text = tokens.map((token) => {
     if (token.kind === 'space' || token.kind === 'comment') return ' '
-    return isValue(token) && !keys.has(token) ? '?' : token.text
+    if (isValue(token) && !keys.has(token)) return '?'
+    return token.text
   }).join('').replace(/ +/g, ' ').replace(SIGN, '')
   const shape = oneRow(text).replace(/\( ?\?(?: ?, ?\?)* ?\)(?: ?, ?\( ?\?(?: ?, ?\?)* ?\))*/g, '(?)')
     .replace(/\[ ?\?(?: ?, ?\?)* ?\]/g, '[?]').replace(/(?<![ ;])[ ;]+$/, '').trim()
@@ -50,10 +53,11 @@ function oneRow (text: string): string {
 function redisShape (statement: string, parameters: unknown): string {
   const [command = '', ...words] = statement.trim().split(/\s+/)
   const [key] = Array.isArray(parameters) && parameters.length > 0 ? parameters as unknown[] : words
-  if (key === undefined) return command.toUpperCase()
+  const name = command.toUpperCase()
+  if (key === undefined) return name
+  if (typeof key === 'string') return `${name} ${keyPattern(key)}`
   // Other arguments than keys.
-  if (typeof key !== 'string' && !Array.isArray(key)) return `${command.toUpperCase()} ?`
-  return `${command.toUpperCase()} ${Array.isArray(key) ? '[?]' : keyPattern(key)}`
+  return `${name} ${Array.isArray(key) ? '[?]' : '?'}`
 }
 
 function keyPattern (key: string): string {
@@ -61,15 +65,16 @@ function keyPattern (key: string): string {
   const isVariable = (segment: string): boolean => /\d|^.{25}|[*@]/.test(segment)
   const shown = segments.map((segment, i) => i % 2 === 0 && isVariable(segment) ? '?' : segment)
   const hasVariable = shown.some((segment, i) => segment !== segments[i])
-  return segments.length > 1 && !hasVariable ? [...segments.slice(0, -1), '?'].join('') : shown.join('')
+  if (segments.length > 1 && !hasVariable) shown.splice(-1, 1, '?')
+  return shown.join('')
 }
 
 /** `item.findOne({ _id: ? })` */
 function documentShape (statement: string, parameters: unknown): string {
   const name = statement.replace(/\s+/g, ' ').trim()
-  const given: unknown[] = parameters === undefined ? [] : [parameters].flat()
-  const outlines = given.slice(0, MAX_DEPTH).map((value) => outline(value, 0))
-  return given.length === 0 ? name : `${name}(${outlines.join(', ')})`
+  const given: unknown[] = [parameters].flat()
+  if (parameters === undefined || given.length === 0) return name
+  return `${name}(${given.slice(0, MAX_DEPTH).map((value) => outline(value, 0)).join(', ')})`
 }
 
 function outline (value: unknown, depth: number): string {
@@ -80,7 +85,8 @@ function outline (value: unknown, depth: number): string {
   if (!isPlain(value) || depth >= MAX_DEPTH) return '?'
   const fields = Object.entries(value).slice(0, MAX_FIELDS)
     .map(([name, item]) => `${name}: ${outline(item, depth + 1)}`)
-  return fields.length === 0 ? '{}' : `{ ${fields.join(', ')} }`
+  if (fields.length === 0) return '{}'
+  return `{ ${fields.join(', ')} }`
 }
 
 /** Commands of Redis that only read. */

@@ -1,4 +1,4 @@
-import { html, type HtmlValue } from '../../view/text.js'
+import { html, textOrJson, type HtmlValue } from '../../view/text.js'
 import { isSql, KEYWORDS, parameterOf, placeIn, placeOf, tokensOf, type Token } from './tokens.js'
 
 export interface Written { system: string, statement: string, parameters?: unknown }
@@ -10,10 +10,12 @@ function literal (value: unknown, system: string): string {
   if (value === null) return 'null'
   if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return String(value)
   if (Array.isArray(value) && system === 'postgresql') {
-    return value.length === 0 ? "'{}'" : `array[${value.map((item) => literal(item, system)).join(', ')}]`
+    if (value.length === 0) return "'{}'"
+    return `array[${value.map((item) => literal(item, system)).join(', ')}]`
   }
-  const text = (typeof value === 'string' ? value : JSON.stringify(value)).replaceAll("'", "''")
-  return `'${system === 'mysql' || system === 'mariadb' ? text.replaceAll('\\', '\\\\') : text}'`
+  const text = textOrJson(value).replaceAll("'", "''")
+  if (system === 'mysql' || system === 'mariadb') return `'${text.replaceAll('\\', '\\\\')}'`
+  return `'${text}'`
 }
 
 /** The tokens of a statement; a placeholder with a value is its literal. */
@@ -23,7 +25,8 @@ function shownTokens ({ system, statement, parameters }: Written): Shown[] {
     // In PostgreSQL a question mark is an operator.
     const isPlaceholder = kind === 'placeholder' && !(system === 'postgresql' && text.startsWith('?'))
     const value = isPlaceholder ? parameterOf(token, parameters) : undefined
-    return { kind, text: value === undefined ? text : literal(value, system), length, isValue: value !== undefined }
+    const isValue = value !== undefined
+    return { kind, text: isValue ? literal(value, system) : text, length, isValue }
   })
 }
 
@@ -32,22 +35,25 @@ export function runnableText (query: Written): string {
   const { system, statement, parameters } = query
   if (isSql(system)) return shownTokens(query).map(({ text }) => text).join('')
   if (system === 'redis' && Array.isArray(parameters)) return [statement, ...parameters.map(argument)].join(' ')
-  const values = Array.isArray(parameters) ? parameters : [parameters ?? {}]
-  return `${statement}(${values.map((value) => JSON.stringify(value)).join(', ')})`
+  const values = [parameters ?? {}].flat().map((value) => JSON.stringify(value))
+  return `${statement}(${values.join(', ')})`
 }
 
 function argument (value: unknown): string {
-  return typeof value === 'string' && /^[^\s"'\\]+$/.test(value) ? value : JSON.stringify(value)
+  if (typeof value === 'string' && /^[^\s"'\\]+$/.test(value)) return value
+  return JSON.stringify(value)
 }
 
 /** Where the `position` of an error is in the runnable statement. */
 export function markOf (query: Written, position: unknown): number | undefined {
   const at = offsetOf(query, position)
-  return at === undefined ? undefined : placeIn(shownTokens(query), at)
+  if (at === undefined) return undefined
+  return placeIn(shownTokens(query), at)
 }
 
 function offsetOf ({ system, statement }: Written, position: unknown): number | undefined {
-  return isSql(system) && typeof position === 'number' && position > 0 ? placeOf(statement, position) : undefined
+  if (isSql(system) && typeof position === 'number' && position > 0) return placeOf(statement, position)
+  return undefined
 }
 
 /** The runnable statement as markup: kinds of tokens in colors, and a mark at the `position` of an error. */
@@ -71,5 +77,6 @@ const PLAIN: ReadonlySet<string> = new Set(['space', 'sign', 'word', 'name'])
 
 function colorOf ({ kind, text, isValue }: Shown): string {
   if (isValue) return 'value'
-  return kind === 'word' && KEYWORDS.has(text.toLowerCase()) ? 'keyword' : kind
+  if (kind === 'word' && KEYWORDS.has(text.toLowerCase())) return 'keyword'
+  return kind
 }

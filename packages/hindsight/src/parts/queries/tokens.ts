@@ -71,12 +71,7 @@ export function tokensOf (statement: string, system: string): Token[] {
   const expression = (EXPRESSIONS[system] ?? (ESCAPING_SYSTEM.test(system) ? escaping : other)) as RegExp
   const texts = statement.slice(0, MAX_LENGTH).match(expression) ?? []
   const tokens = texts.map((text): Token => ({ kind: kindOf(text, expression), text }))
-  // `?` before a value is an operator of JSON: no value follows a placeholder.
-  let next = ''
-  for (const token of expression === postgresql ? tokens.toReversed() : []) {
-    if (token.text === '?' && /^(?:['$]|\?$|:[a-z]|array$)/i.test(next)) token.kind = 'sign'
-    if (token.kind !== 'space' && token.kind !== 'comment') next = token.text
-  }
+  if (expression === postgresql) markOperators(tokens)
   if (statement.length > MAX_LENGTH) tokens.push({ kind: 'comment', text: '…' })
   const names = new Map<string, number>()
   let last = -1
@@ -91,16 +86,28 @@ export function tokensOf (statement: string, system: string): Token[] {
   return tokens
 }
 
+/** `?` before a value is an operator of JSON: no value follows a placeholder. */
+function markOperators (tokens: readonly Token[]): void {
+  let next = ''
+  for (const token of tokens.toReversed()) {
+    if (token.text === '?' && /^(?:['$]|\?$|:[a-z]|array$)/i.test(next)) token.kind = 'sign'
+    if (token.kind !== 'space' && token.kind !== 'comment') next = token.text
+  }
+}
+
 // Groups of the expression for each kind would make it slower.
 function kindOf (text: string, expression: RegExp | undefined): TokenKind {
   const first = text.charAt(0)
   if (/\s/.test(first)) return 'space'
   if (/\d/.test(first) || /^\.\d/.test(text)) return 'number'
   const quote = /^(?:[a-z]|u&)?(['"])/i.exec(text)?.[1]
-  if (quote !== undefined) return quote === "'" || expression === mysql ? 'string' : 'name'
+  if (quote === "'" || (quote === '"' && expression === mysql)) return 'string'
+  if (quote === '"') return 'name'
   if (/[\p{L}_]/u.test(first)) return 'word'
-  if (first === '?') return /^\?[|&]/.test(text) ? 'sign' : 'placeholder'
-  if (text.length === 1) return 'sign'
+  if (/^\?[|&]/.test(text)) return 'sign'
+  if (first === '?') return 'placeholder'
+  // Or a character of two units.
+  if (text.length === 1 || (text.length === 2 && first >= '\ud800')) return 'sign'
   switch (first) {
     case '`':
     case '[': return 'name'
@@ -108,20 +115,21 @@ function kindOf (text: string, expression: RegExp | undefined): TokenKind {
     case '@': return [other, escaping].includes(expression) && text.charAt(1) !== '@' ? 'placeholder' : 'word'
     case ':': return 'placeholder'
     case '\\': return 'sign'
-    // A character of two units.
-    default: return text.length === 2 && first >= '\ud800' ? 'sign' : 'comment'
+    default: return 'comment'
   }
 }
 
 /** The name of a token without quotes, or without the sign of a placeholder. */
 export function plainName ({ kind, text }: Token): string {
-  return kind === 'placeholder' ? text.slice(1) : text.replace(/^(?:U&)?["`[]|["`\]]$/gi, '')
+  if (kind === 'placeholder') return text.slice(1)
+  return text.replace(/^(?:U&)?["`[]|["`\]]$/gi, '')
 }
 
 /** The value of a placeholder: from a list by its position, or from an object, which may be in a list, by its name. */
 export function parameterOf ({ text, position = 0 }: Token, parameters: unknown): unknown {
   const placed: unknown = Array.isArray(parameters) ? parameters[position] : undefined
-  const objects = placed === undefined || isPlain(placed) ? [parameters].flat().filter(isPlain) : []
+  if (placed !== undefined && !isPlain(placed)) return placed
+  const objects = [parameters].flat().filter(isPlain)
   const named = objects.map((object) => object[text.slice(1)] ?? object[text]).find((value) => value !== undefined)
   return named === undefined ? placed : named
 }
@@ -130,7 +138,7 @@ export function parameterOf ({ text, position = 0 }: Token, parameters: unknown)
 export function placeIn (tokens: ReadonlyArray<{ text: string, length: number }>, place: number): number {
   let [left, shown] = [place, 0]
   for (const { text, length } of tokens) {
-    if (left < length) return shown + (text.length === length ? left : 0)
+    if (left < length) return text.length === length ? shown + left : shown
     left -= length
     shown += text.length
   }

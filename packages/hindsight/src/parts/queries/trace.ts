@@ -33,33 +33,45 @@ export function copyOfParameters (parameters: unknown): unknown {
   return copy(parameters, 0, { left: MAX_ALL })
 }
 
-function copy (value: unknown, depth: number, budget: { left: number }): unknown {
+interface Budget { left: number }
+
+function copy (value: unknown, depth: number, budget: Budget): unknown {
   if (typeof value === 'string') return cutText(value, MAX_TEXT)
   if (typeof value !== 'object' || value === null) return value
   if (ArrayBuffer.isView(value)) {
     const { buffer, byteOffset, byteLength } = value
-    return byteLength <= MAX_BINARY
-      ? Buffer.from(Buffer.from(buffer, byteOffset, byteLength))
-      : `[binary, ${byteLength} bytes]`
+    if (byteLength > MAX_BINARY) return `[binary, ${byteLength} bytes]`
+    return Buffer.from(Buffer.from(buffer, byteOffset, byteLength))
   }
   if (depth >= MAX_DEPTH) return '[too deep]'
   if (types.isRegExp(value)) return String(value)
   if (types.isMap(value) || types.isSet(value)) return copy([...value], depth + 1, budget)
-  const isList = Array.isArray(value)
+  if (Array.isArray(value)) return copyList(value, depth, budget)
   // Instances of classes, such as dates and identifiers, are serialized when the profile is made.
-  if (!isList && !isPlain(value)) return value
-  const names = isList ? [] : Object.keys(value)
-  const length = isList ? value.length : names.length
+  if (!isPlain(value)) return value
+  return copyFields(value, depth, budget)
+}
+
+/** The number of entries that are copied. */
+function takeEntries (length: number, budget: Budget): number {
   const count = Math.min(length, MAX_ENTRIES, Math.max(0, budget.left))
   budget.left -= count
-  const more = length - count
-  if (isList) {
-    const items = (value.slice(0, count) as unknown[]).map((item) => copy(item, depth + 1, budget))
-    return more > 0 ? [...items, `… (${formatInteger(more)} more items)`] : items
-  }
-  const kept = names.slice(0, count)
-    .map((name) => [name, copy((value as Record<string, unknown>)[name], depth + 1, budget)] as const)
-  return Object.fromEntries(more > 0 ? [...kept, ['…', `${formatInteger(more)} more fields`]] : kept)
+  return count
+}
+
+function copyList (list: readonly unknown[], depth: number, budget: Budget): unknown[] {
+  const count = takeEntries(list.length, budget)
+  const items = list.slice(0, count).map((item) => copy(item, depth + 1, budget))
+  if (list.length > count) items.push(`… (${formatInteger(list.length - count)} more items)`)
+  return items
+}
+
+function copyFields (value: Record<string, unknown>, depth: number, budget: Budget): Record<string, unknown> {
+  const names = Object.keys(value)
+  const count = takeEntries(names.length, budget)
+  const fields = names.slice(0, count).map((name): [string, unknown] => [name, copy(value[name], depth + 1, budget)])
+  if (names.length > count) fields.push(['…', `${formatInteger(names.length - count)} more fields`])
+  return Object.fromEntries(fields)
 }
 
 /** What is left of values that are too long. */
@@ -71,7 +83,8 @@ export function identityOf (value: unknown): string | null {
   // With the function it takes twice as long.
   const text = attemptCall(() => JSON.stringify(value) as string | undefined ?? '', () => attemptCall(() =>
     JSON.stringify(value, (_, item: unknown) => typeof item === 'bigint' ? `${item}n` : item)))
-  return text === undefined || SHORTENED.test(text) ? null : text
+  if (text === undefined || SHORTENED.test(text)) return null
+  return text
 }
 
 /** `file:line` of the code that sent a query. */
