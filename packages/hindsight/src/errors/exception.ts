@@ -76,7 +76,7 @@ const MAX_MESSAGES = 3
 const MAX_KINDS = 4
 
 /** The deepest cause of a chain of errors. */
-interface RootCause {
+export interface RootCause {
   name: string
   /** In words, with more than the message where that is certain: what was rejected, or who may not do what. */
   message: string

@@ -3,7 +3,7 @@ import { refusalOf } from '../../errors/refusal.js'
 import { isSameOrigin } from '../../http/origin.js'
 import type { Refusal, RequestTrace } from '../../lifecycle/state.js'
 import type { Profile } from '../../store/profile.js'
-import { cutText, visibleLine } from '../../view/text.js'
+import { cutText, presentItems, visibleLine } from '../../view/text.js'
 import { isPreflight, type CorsVerdict } from '../cors/verdict.js'
 import type { Part } from '../part.js'
 import { listHint, listOf } from '../read.js'
@@ -14,14 +14,18 @@ export const blocked: Part = {
   build ({ trace, status, collectors }) {
     if (status === 0 || !trace.services.debug) return undefined
     const reasons = blockedBy(trace, status, collectors)
-    return reasons.length === 0 ? undefined : reasons
+    if (reasons.length === 0) return undefined
+    return reasons
   },
   notice: (_, profile) => ({
     title: profile.status >= 400 ? 'Why was it refused?' : 'What does the browser block?',
     sentences: sentencesOf(profile)
   }),
-  // The status of a refusal is in the list.
-  issue: (_, profile) => profile.status < 400 ? sentencesOf(profile)[0] : undefined,
+  issue (_, profile) {
+    // The status of a refusal is in the list.
+    if (profile.status < 400) return sentencesOf(profile)[0]
+    return undefined
+  },
   hints: (_, profile) => listHint('Why was this refused?', sentencesOf(profile), 20, ' ')
 }
 
@@ -40,8 +44,8 @@ export function blockedBy (
   const sent = trace.recording.sending.headers
   // A preflight that CORS refuses has no other reason.
   const isRefusedPreflight = verdict?.preflight === true && verdict.allowed === false
-  const refusal = isRefusedPreflight ? null : refusalOf(trace, status)
-  return [refusal, corsBlock(trace, sent, verdict), ...cookieBlocks(trace, sent)].filter((one) => one !== null)
+  const refusal = !isRefusedPreflight && refusalOf(trace, status)
+  return presentItems([refusal, corsBlock(trace, sent, verdict), ...cookieBlocks(trace, sent)])
 }
 
 type Sent = Readonly<Record<string, unknown>>
@@ -69,10 +73,11 @@ function verdictBlock (verdict: CorsVerdict, needsCredentials: boolean): Refusal
   // An allowed origin is not enough then (Fetch, section 3.3.5).
   if (allowed && (preflight || !needsCredentials)) return null
   if (rule === null) return corsRefusal(origin, preflight, why, 'cors')
-  const [, part = 'origin'] = allowed ? ['', 'credentials'] : /^CORS: the (method|header) /.exec(why) ?? []
-  const option = `cors[${rule.index}].${{ method: 'methods', header: 'allowedHeaders' }[part] ?? part}`
-  const reason = allowed ? 'it sent cookies, and credentials are not allowed' : why.replace(/^CORS: |\.$/g, '')
-  return corsRefusal(origin, preflight, `${reason} (rule ${rule.index} of cors, path ${rule.path})`, option)
+  const refusedBy = (option: string, reason: string): Refusal => corsRefusal(origin, preflight,
+    `${reason} (rule ${rule.index} of cors, path ${rule.path})`, `cors[${rule.index}].${option}`)
+  if (allowed) return refusedBy('credentials', 'it sent cookies, and credentials are not allowed')
+  const [, part = 'origin'] = /^CORS: the (method|header) /.exec(why) ?? []
+  return refusedBy({ method: 'methods', header: 'allowedHeaders' }[part] ?? part, why.replace(/^CORS: |\.$/g, ''))
 }
 
 function corsRefusal (origin: string, ofPreflight: boolean, reason: string, option: string): Refusal {

@@ -3,7 +3,7 @@ import { renderChain, renderExcerpt, renderTraces } from '../../error-page/excep
 import { rejectedIn } from '../../error-page/failure-profile.js'
 import { rejectedMarkup, rejectedTitle } from '../../error-page/render-request.js'
 import { chainParts, mainSource, rejectedParts, sourceParts } from '../../error-page/render-text.js'
-import { functionOf, mainCause, type FlattenedException } from '../../errors/exception.js'
+import { functionOf, mainCause, type FlattenedException, type RootCause } from '../../errors/exception.js'
 import type { FailureSummary } from '../../errors/failure-summary.js'
 import { placeOf } from '../../errors/stack-frame.js'
 import { isFailure, type Profile } from '../../store/profile.js'
@@ -28,8 +28,10 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     always: true,
     count: (_, { exceptions }) => exceptions.length,
     problem: (_, { exceptions }) => exceptions.length,
-    render: (_, { exceptions }, view) =>
-      exceptions.length === 0 ? noteText('No exceptions.') : exceptionsMarkup(exceptions, view)
+    render (_, { exceptions }, view) {
+      if (exceptions.length === 0) return noteText('No exceptions.')
+      return exceptionsMarkup(exceptions, view)
+    }
   },
   overview (_, profile) {
     const source = mainSource(profile)
@@ -48,7 +50,7 @@ export const exceptions: Part<Partial<FailureSummary>> = {
   },
   toolbar (_, profile) {
     const cause = mainCause(profile)
-    const exception = cause === null ? null : nameAndMessage(cause)
+    const exception = cause && nameAndMessage(cause)
     return {
       order: 50,
       className: 'exception bad',
@@ -60,8 +62,10 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     }
   },
   toolbarStyle: '.exception { --icon: "M7 0l7 13H0zM6 5v4h2V5zm0 5v2h2v-2z" }\n',
-  markdown: (_, profile) =>
-    profile.exceptions.length === 0 ? [] : [{ order: 10, title: 'Exceptions', blocks: chainBlocks(profile) }],
+  markdown (_, profile) {
+    if (profile.exceptions.length === 0) return []
+    return [{ order: 10, title: 'Exceptions', blocks: chainBlocks(profile) }]
+  },
   comparison: [{
     order: 20,
     values: (_, { exceptions }) => Object.fromEntries((listOf(exceptions) as unknown as FlattenedException[])
@@ -93,20 +97,28 @@ export const exceptions: Part<Partial<FailureSummary>> = {
 function fingerprintOf (profile: Profile): string | undefined {
   const { status, route } = profile
   const cause = mainCause(profile)
-  if (!isFailure(profile) || (cause === null && route === null)) return undefined
-  // A part of a long message is enough, and a client may have written it.
-  const message = cause?.message.slice(0, 200).replace(/[+-]?\d+\.\d+|\b(?=[\da-f-]*\d)[\da-f-]+\b|\d+/gi, '#')
-  const { file, line = 0 } = cause?.frame ?? {}
-  // Without a source map the line is not known.
-  const place = line === 0 ? message : `${file}:${line}`
-  const text = cause === null ? `${status} ${route?.name}` : `${cause.name} ${place}`
+  if (!isFailure(profile)) return undefined
+  if (cause !== null) return hashOf(`${cause.name} ${placeOrMessage(cause)}`)
+  return route === null ? undefined : hashOf(`${status} ${route.name}`)
+}
+
+function hashOf (text: string): string {
   return `f${createHash('sha256').update(text).digest('hex').slice(0, 8)}`
+}
+
+function placeOrMessage ({ frame, message }: RootCause): string {
+  const { file, line = 0 } = frame ?? {}
+  // Without a source map it is 0: not known.
+  if (line !== 0) return `${file}:${line}`
+  // A part of a long message is enough, and a client may have written it.
+  return message.slice(0, 200).replace(/[+-]?\d+\.\d+|\b(?=[\da-f-]*\d)[\da-f-]+\b|\d+/gi, '#')
 }
 
 /** The line of the application where the root cause of a failure was thrown. */
 function lineOfCause (profile: Profile): string | undefined {
   const frame = mainCause(profile)?.frame
-  return isFailure(profile) && frame !== undefined ? placeOf(frame) : undefined
+  if (frame === undefined || !isFailure(profile)) return undefined
+  return placeOf(frame)
 }
 
 /** Further errors: raised after the response began, in an error handler, or caught by a framework. */
@@ -158,16 +170,17 @@ function chainBlocks (profile: Profile): string[] {
   const chain = plainCopy(profile.exceptions, (text) => cutText(text, MAX_MESSAGE)) as FlattenedException[]
   const rejected = rejectedIn(profile)
   const source = mainSource(profile)
-  return [
-    ...rejected === undefined ? [] : rejectedParts(rejected),
-    ...source === null || source.title === 'In your code' ? [] : sourceParts(source),
-    ...chainParts(chain, null)
-  ]
+  const blocks = chainParts(chain, null)
+  if (source !== null && source.title !== 'In your code') blocks.unshift(...sourceParts(source))
+  if (rejected !== undefined) blocks.unshift(...rejectedParts(rejected))
+  return blocks
 }
 
 function exceptionText ({ code, frames: all, ...one }: FlattenedException): string {
   const frames = listOf(all) as unknown as FlattenedException['frames']
   const frame = frames.find(({ own }) => own) ?? frames[0]
-  const place = frame === undefined ? '' : ` at ${`${functionOf(frame)} ${placeOf(frame)}`.trim()}`
-  return `${nameAndMessage(one)}${code === undefined ? '' : ` (${code})`}${place}`
+  let text = nameAndMessage(one)
+  if (code !== undefined) text += ` (${code})`
+  if (frame !== undefined) text += ` at ${`${functionOf(frame)} ${placeOf(frame)}`.trim()}`
+  return text
 }

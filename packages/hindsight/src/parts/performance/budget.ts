@@ -1,6 +1,6 @@
 import type { TimeBudget } from '../../lifecycle/work-log.js'
 import { formatTime } from '../../view/components.js'
-import { formatCount } from '../../view/text.js'
+import { formatCount, presentItems } from '../../view/text.js'
 
 /** Shares of the whole below it are left out of the sentence. */
 const MIN_SHARE = 0.02
@@ -15,12 +15,11 @@ export function budgetSentence (budget: TimeBudget, total: number, hook?: string
   // Since the total was measured, Hindsight may have begun its page.
   const javascript = Math.min(budget.javascript, total)
   const collection = Math.min(budget.collection, javascript)
-  const notes = [
-    ...isShared ? ['other requests included'] : [],
-    ...collection >= javascript * MIN_COLLECTION && collection >= 1
-      ? [`${formatTime(collection)} of it garbage collection`]
-      : []
-  ]
+  const isCollected = collection >= javascript * MIN_COLLECTION && collection >= 1
+  const notes = presentItems([
+    isShared && 'other requests included',
+    isCollected && `${formatTime(collection)} of it garbage collection`
+  ])
   const parts: TimedText[] = [
     ...work.map(({ count, duration, one, many }): TimedText => [duration, `in ${formatCount(count, one, many)}`]),
     [javascript, `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
@@ -30,5 +29,6 @@ export function budgetSentence (budget: TimeBudget, total: number, hook?: string
   const shown = parts.filter(([time]) => time >= total * MIN_SHARE)
     .map(([time, text]) => `${formatTime(time)} ${text}`)
   const [whole, text] = [formatTime(total), `${shown.join(', ')}.`]
-  return shown.length === 1 && text.startsWith(`${whole} `) ? text : `${whole}: ${text}`
+  if (shown.length === 1 && text.startsWith(`${whole} `)) return text
+  return `${whole}: ${text}`
 }

@@ -4,7 +4,7 @@ import { hookTitle } from '../../lifecycle/events.js'
 import type { RequestTrace } from '../../lifecycle/state.js'
 import type { TimeBudget } from '../../lifecycle/work-log.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
-import { html, type HtmlValue } from '../../view/text.js'
+import { html, presentItems, type HtmlValue } from '../../view/text.js'
 import { formatTime, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import type { Profile } from '../../store/profile.js'
@@ -76,10 +76,11 @@ export const performance: Part<Data> = {
     { order: 15, title: 'Event loop', value: blockTile(data, profile, editor) }
   ],
   markdown (data, profile) {
-    const text = blockSentence(data, profile)
+    const sentence = blockSentence(data, profile)
+    if (sentence === undefined) return []
     const place = placeOfBlock(data, profile)
-    const within = place === undefined ? '' : `\nMeanwhile the request was in ${place}.`
-    return text === undefined ? [] : [{ order: 24, title: 'Blocked event loop', text: text + within }]
+    const sentences = [sentence, place !== undefined && `Meanwhile the request was in ${place}.`]
+    return [{ order: 24, title: 'Blocked event loop', text: presentItems(sentences).join('\n') }]
   },
   toolbar: (data, { duration }) => {
     const [handlerDuration, firstByte] = [numberOf(data.handler), numberOf(data.firstByte)]
@@ -166,13 +167,15 @@ function hooksOfStages (
     const names = [options[stage as 'onSend'] as object].flat().map((hook) => (hook as () => void).name)
     const name = names.filter((name) => name !== '' && name !== stage).join(', ') || `${stage} of the route`
     if (isSent) return [{ stage, name, start: roundTime(responseReadyAt - startedAt) }]
-    return duration > 0 ? [{ stage, name, start: roundTime(start), duration: roundTime(duration) }] : []
+    if (duration <= 0) return []
+    return [{ stage, name, start: roundTime(start), duration: roundTime(duration) }]
   })
 }
 
 export function budgetOf ({ budget, ownHooks }: Data, { duration }: Pick<Profile, 'duration'>): string[] {
+  if (budget === undefined) return []
   const hook = listOf(ownHooks).find(({ stage }) => stage === 'onSend')?.name
-  return budget === undefined ? [] : [budgetSentence(budget as TimeBudget, duration, hook as string | undefined)]
+  return [budgetSentence(budget as TimeBudget, duration, hook as string | undefined)]
 }
 
 export function blocksOf ({ budget }: Data): TimeBudget['blocks'] {
@@ -216,9 +219,8 @@ function blockTile (data: Data, profile: Profile, editor: EditorLink | null): Ht
 export function blockSentence (data: Data, { collectors: { cpu }, method, url }: Profile): string | undefined {
   const longest = longestBlock(data)
   if (longest === undefined) return undefined
-  const isShared = (data.budget as TimeBudget).isShared
-  const by = isShared ? ', by this request or by another one' : ''
-  const blocked = `The event loop was blocked for ${formatTime(longest.duration)}${by}`
+  let blocked = `The event loop was blocked for ${formatTime(longest.duration)}`
+  if ((data.budget as TimeBudget).isShared) blocked += ', by this request or by another one'
   const place = busiestPlace(cpu)
   if (place !== null) return `${blocked}: most of the time ran ${place}.`
   const command = method === 'GET'
@@ -230,7 +232,8 @@ export function blockSentence (data: Data, { collectors: { cpu }, method, url }:
 /** The hook or handler of the application that had begun, and had not ended, when the longest block began. */
 function placeOfBlock (data: Data, { events, route }: Profile): string | undefined {
   const block = longestBlock(data)
-  const middle = block === undefined ? NaN : block.start + block.duration / 2
+  if (block === undefined) return undefined
+  const middle = block.start + block.duration / 2
   const covers = (start: unknown, duration: unknown): boolean =>
     Number(start) <= middle && middle <= Number(start) + Number(duration)
   const hook = events.find(({ source, start, duration }) => source !== undefined && covers(start, duration))

@@ -39,42 +39,55 @@ export const timeline: Part = {
       return [
         budgetOf(data, profile).map((text) => html`<p>${text}</p>`),
         block !== undefined && html`<ul class="findings"><li>${block}</li></ul>`,
-        renderTimeline(profile, view)
+        renderPage(profile, view)
       ]
     }
   },
   // A list has little space.
-  issue: (_, profile) => {
+  issue (_, profile) {
     const sentence = blockSentence(dataOf(profile, 'performance'), profile) ?? ''
-    const start = sentence.indexOf('blocked for ')
-    return start === -1 ? undefined : sentence.slice(start).split('. For the line')[0]
+    return /blocked for [^]*?(?=\. For the line|$)/.exec(sentence)?.[0]
   },
   overview: (_, profile, view) => [{
     order: 20,
     title: 'Timeline',
     column: 'main',
-    value: renderTimeline(profile, view, FEW_ROWS[isFailure(profile) ? 'failure' : 'success'])
+    value: renderSummary(profile, view, isFailure(profile) ? FEW_ROWS.failure : FEW_ROWS.success)
   }],
   comparison: [],
   style: readAsset(import.meta.url, './style.css')
 }
 
-/**
- * The chart of a profile as SVG, since a strict policy forbids inline styles; with `limit` the rows that explain most,
- * otherwise one page of the rows of the kinds that the query chooses.
- */
-function renderTimeline (profile: Profile, view: PanelView, limit?: number): SafeHtml {
+/** The rows that explain most. */
+function renderSummary (profile: Profile, view: PanelView, limit: number): SafeHtml {
   const spans = timelineOf(view.parts, profile)
   if (spans.length === 0) return noteText('Nothing was recorded.')
-  const chosen = limit === undefined ? [view.query.kind ?? []].flat().map(String) : []
+  const axis = axisOf(profile, spans)
+  const rows = timelineRows(spans, axis.end)
+  const all = rows.flatMap(withChildren)
+  const shown = all.toSorted((a, b) => weightOf(b) - weightOf(a)).slice(0, limit)
+  const left = all.length - shown.length
+  const rest = html`<p class="note"><a href="${addressOf('timeline')}">${formatCount(left, 'more row')}</a></p>`
+  return html`${waterfall(rows, shown, axis, view)}${left > 0 && rest}`
+}
+
+/** One page of the rows of the kinds that the query chooses. */
+function renderPage (profile: Profile, view: PanelView): SafeHtml {
+  const spans = timelineOf(view.parts, profile)
+  if (spans.length === 0) return noteText('Nothing was recorded.')
+  const chosen = [view.query.kind ?? []].flat().map(String)
   const axis = axisOf(profile, spans)
   const rows = rowsOfKinds(timelineRows(spans, axis.end), chosen)
   const all = rows.flatMap(withChildren)
   const page = Math.max(1, Math.trunc(Number(queryField(view, 'page'))) || 1)
   const first = Math.max(0, Math.min(page, Math.ceil(all.length / PAGE)) - 1) * PAGE
-  const shown = new Set(limit === undefined
-    ? all.slice(first, first + PAGE)
-    : [...all].sort(byWeight).slice(0, limit))
+  const chart = waterfall(rows, all.slice(first, first + PAGE), axis, view)
+  return html`${legend(spans, chosen, axis)}${chart}${pages(all.length, first, chosen)}`
+}
+
+/** The chosen rows, with those above them, as SVG: a strict policy forbids inline styles. */
+function waterfall (rows: readonly Row[], chosen: readonly Row[], axis: Axis, view: PanelView): SafeHtml {
+  const shown = new Set(chosen)
   const isShown = (row: Row): boolean => shown.has(row) || row.children.some(isShown)
   const items = (list: readonly Row[]): HtmlValue => {
     const visible = list.filter(isShown)
@@ -84,18 +97,11 @@ function renderTimeline (profile: Profile, view: PanelView, limit?: number): Saf
     const [{ color }] = row.entries as [Span]
     return html`<li class="bar-${color}">${rowItem(row, axis, view)}${items(row.children)}</li>`
   }
-  const late = rows.findIndex(({ entries: [entry] }) => entry !== undefined && axis.isLate(entry.start))
-  const before = late === -1 ? rows : rows.slice(0, late)
-  const after = rows.slice(before.length)
-  const chart = [items(before), after.some(isShown) && [html`<h3>After the response</h3>`, items(after)]]
-  const waterfall = html`
+  const isLate = ({ entries }: Row): boolean => axis.isLate((entries as [Span])[0].start)
+  const late = items(rows.filter(isLate))
+  const chart = [items(rows.filter((row) => !isLate(row))), late && [html`<h3>After the response</h3>`, late]]
+  return html`
 <div class="waterfall">${scale(axis)}${chart}</div>`
-  if (limit === undefined) {
-    return html`${legend(spans, chosen, axis)}${waterfall}${pages(all.length, first, chosen)}`
-  }
-  const left = all.length - shown.size
-  const rest = html`<p class="note"><a href="${addressOf('timeline')}">${formatCount(left, 'more row')}</a></p>`
-  return html`${waterfall}${left > 0 && rest}`
 }
 
 /** Rows of the chosen kinds, in the order of their start; those of other kinds are left out, not what is below them. */
@@ -113,11 +119,9 @@ function withChildren (row: Row): Row[] {
 }
 
 /** Failures first, then what took longest; a handler is always of interest. */
-function byWeight (a: Row, b: Row): number {
-  const weight = ({ entries }: Row): number => entries.some(({ failed, step }) => failed || step === 'handler')
-    ? Number.MAX_VALUE
-    : entries.reduce((sum, { duration, ofHindsight }) => sum + (ofHindsight === true ? -1 : duration ?? 1e9), 0)
-  return weight(b) - weight(a)
+function weightOf ({ entries }: Row): number {
+  if (entries.some(({ failed, step }) => failed || step === 'handler')) return Number.MAX_VALUE
+  return entries.reduce((sum, { duration, ofHindsight }) => sum + (ofHindsight === true ? -1 : duration ?? 1e9), 0)
 }
 
 type Axis = ReturnType<typeof axisOf>
@@ -129,13 +133,14 @@ type Axis = ReturnType<typeof axisOf>
  */
 function axisOf (profile: Profile, spans: readonly Span[]) {
   const { firstByte, hindsightStart = 0, hindsight = 0 } = dataOf(profile, 'performance') as Record<string, number>
-  const appTime = (time: number): number => time <= hindsightStart ? time : Math.max(hindsightStart, time - hindsight)
+  const appTime = (time: number): number => Math.max(Math.min(time, hindsightStart), time - hindsight)
   const end = Math.max(profile.duration, 0.001)
   const total = Math.max(end, ...spans.map(({ start, duration }) => appTime(start + (duration ?? 0))))
-  const main = total > end * 100 / MAIN_WIDTH ? MAIN_WIDTH : end / total * 100
-  const position = (time: number): number => Math.min(100, Math.max(0, time <= end || total === end
-    ? time / end * main
-    : main + (time - end) / (total - end) * (100 - main)))
+  const main = Math.max(MAIN_WIDTH, end / total * 100)
+  const position = (time: number): number => {
+    if (time <= end || total === end) return Math.min(100, Math.max(0, time / end * main))
+    return Math.min(100, main + (time - end) / (total - end) * (100 - main))
+  }
   return {
     end,
     total,
@@ -149,20 +154,27 @@ function axisOf (profile: Profile, spans: readonly Span[]) {
 function rowItem ({ entries, name }: Row, axis: Axis, view: PanelView): SafeHtml {
   const [entry] = entries as [Span]
   const { source, failed } = entry
-  const code = source == null || entries.some((one) => one.source !== source) ? '' : lineOf(source)
-  const time = entries.some(({ duration }) => duration === null) ? null : timeOf(entries)
-  const shown = time === 0 ? html`at ${formatTime(entry.start)}` : pendingTime(time)
+  const isOfOneLine = entries.every((one) => one.source === source)
   const isMany = entries.length > 1
   const text = oneLine(name ?? ((isMany && entry.group) || entry.name))
   return html`<details><summary class="row${failed && ' failed'}"><span class="name"><span>\
 ${isMany && name === undefined && html`<b>${entries.length} ×</b> `}${cutText(text, MAX_NAME)}</span>\
-${placeBeside(text, code)}</span><svg>${bars(entries, axis)}</svg><span class="number">${shown}</span></summary>\
+${isOfOneLine && placeBeside(text, source)}</span><svg>${bars(entries, axis)}</svg>\
+<span class="number">${rowTime(entries)}</span></summary>\
 <div class="more">${isMany ? members(entries, view) : details(entry, view)}</div></details>`
 }
 
+/** How long a row took; where it took no time, when that was. */
+function rowTime (entries: readonly Span[]): HtmlValue {
+  if (entries.some(({ duration }) => duration === null)) return pendingTime(null)
+  const time = timeOf(entries)
+  return time === 0 ? html`at ${formatTime(entries[0]?.start)}` : formatTime(time)
+}
+
 /** A line of code, unless the text beside it has it. */
-function placeBeside (text: string, code: string): HtmlValue {
-  const { shown } = placeLink(code, null)
+function placeBeside (text: string, source: Span['source']): HtmlValue {
+  if (source == null) return null
+  const { shown } = placeLink(lineOf(source), null)
   return !text.endsWith(shown) && html`<small><bdi>${shown}</bdi></small>`
 }
 
@@ -180,7 +192,7 @@ function members (entries: readonly Span[], view: PanelView): SafeHtml {
   const where = isSame && source != null && html`<div>${placeElement(lineOf(source), view.editor)}</div>`
   const items = entries.slice(0, MAX_MEMBERS).map((entry) => {
     const text = isSame ? formatTime(entry.start) : cutText(visibleLine(entry.name), MAX_NAME)
-    const line = !isSame && entry.source != null && placeBeside(entry.name, lineOf(entry.source))
+    const line = !isSame && placeBeside(entry.name, entry.source)
     return html`<li><a href="${entry.link}">${text}</a> ${pendingTime(entry.duration)} ${line}</li>`
   })
   const more = entries.length - items.length
@@ -220,7 +232,8 @@ function scale ({ end, total, ready, position }: Axis): SafeHtml {
   const [unit, size] = unitOf(end)
   const textOf = (time: number): string => {
     const number = time / size
-    return number === 0 ? '0' : `${formatNumber(number, Number(number < 10))} ${unit}`
+    if (number === 0) return '0'
+    return `${formatNumber(number, Number(number < 10))} ${unit}`
   }
   const ticks = Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => {
     return [line(i * step, 'tick'), label(i * step, textOf(i * step), i)]
@@ -232,7 +245,8 @@ ${isLate && [line(total, 'tick'), label(total, textOf(total), 0)]}</svg>`
 /** The unit of the labels, in milliseconds. */
 function unitOf (end: number): [unit: string, size: number] {
   if (end < 1) return ['µs', 0.001]
-  return end < 1_000 ? ['ms', 1] : ['s', 1_000]
+  if (end < 1_000) return ['ms', 1]
+  return ['s', 1_000]
 }
 
 /** The kinds of entries with their colors: links that add or remove a kind among those that are shown. */
@@ -253,8 +267,9 @@ response ready ${formatTime(ready)}</span>`
 }
 
 function address (kinds: readonly string[], page = 1): string {
-  const query = new URLSearchParams([...kinds.map((kind) => ['kind', kind]), ...page > 1 ? [['page', `${page}`]] : []])
-  return addressOf('timeline') + (query.size === 0 ? '' : `&${query}`)
+  const query = new URLSearchParams([['panel', 'timeline'], ...kinds.map((kind) => ['kind', kind])])
+  if (page > 1) query.set('page', String(page))
+  return `?${query}`
 }
 
 function pages (count: number, first: number, chosen: readonly string[]): HtmlValue {

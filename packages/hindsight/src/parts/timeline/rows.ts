@@ -45,18 +45,23 @@ function enclosing ({ span: { step, stage, start } }: Node, steps: readonly Node
     (step === undefined || span.step === 'serialization'))
 }
 
+/** The same for entries of one row. */
+function rowKey (node: Node): unknown {
+  const { step, stage, failed, name, group = name, source, legend } = node.span
+  if (step === 'listener') return `stage ${String(stage)}`
+  if (failed || step !== undefined || node.children.length > 0) return node
+  return JSON.stringify([legend, group, source])
+}
+
 function merged (nodes: readonly Node[], small: number): Row[] {
   const rows = new Map<unknown, { row: Row, nodes: Node[] }>()
   let steps = 0
   for (const node of nodes) {
     const { span, children } = node
-    const { step, stage, failed, duration, group = span.name, source, legend } = span
+    const { step, failed, duration } = span
     const isSmall = step === 'hook' && !failed && children.length === 0 && Number(duration) < small
     if (step !== undefined && step !== 'listener' && !isSmall) steps++
-    const isSingle = failed || step !== undefined || children.length > 0
-    const ofWork = isSingle ? node : JSON.stringify([legend, group, source])
-    const ofStep = step === 'listener' ? `stage ${String(stage)}` : `hooks ${steps}`
-    const key = step === 'listener' || isSmall ? ofStep : ofWork
+    const key = isSmall ? `hooks ${steps}` : rowKey(node)
     const known = rows.get(key)
     if (known === undefined) rows.set(key, { row: { entries: [span], children: [] }, nodes: [node] })
     else {
