@@ -78,7 +78,7 @@ export function revisionOf (folder: string): string | undefined {
   if (found === undefined) return undefined
   // In a worktree or a submodule `.git` is a file that names the folder.
   const linked = /^gitdir: (.+)$/.exec(textOf(found))?.[1]
-  const git = linked === undefined ? found : resolve(dirname(found), linked)
+  const git = resolve(dirname(found), linked ?? found)
   // Each line of this log has the revisions before and after a change of HEAD.
   const last = textOf(join(git, 'logs', 'HEAD')).split('\n').at(-1) ?? ''
   return REVISION.exec(last)?.[1]
@@ -92,7 +92,8 @@ export function dependenciesOf (folder: string): string[] {
   const names = Object.keys(Object(dependencies) as object)
   return names.sort().slice(0, MAX_DEPENDENCIES).flatMap((name) => {
     const installed = findUp(dirname(manifest), join('node_modules', name, 'package.json'))
-    const { version } = installed === undefined ? {} : manifestOf(installed)
+    if (installed === undefined) return []
+    const { version } = manifestOf(installed)
     return typeof version === 'string' ? [`${name}@${version}`] : []
   })
 }

@@ -8,7 +8,7 @@ import {
 import type { EditorLink } from '../../view/editor.js'
 import { formatCount, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part, ProfilerPages } from '../part.js'
-import { addressOf, queryField } from '../read.js'
+import { queryField } from '../read.js'
 import {
   callTreeOf, CODE_KINDS, CPU_HEADER, cpuProfileOf, cpuRefusal, functionName, functionSource, isIdle, percentOf,
   readCpuRecord
@@ -61,8 +61,9 @@ for Chrome DevTools or VS Code.</p>`
   },
   markdown (_, { collectors: { cpu } }) {
     const record = readCpuRecord(cpu)
-    const text = cpuRefusal(cpu) ?? (record === null ? undefined : hottest(record))
-    return text === undefined ? [] : [{ order: 45, title: 'CPU profile', text }]
+    const text = cpuRefusal(cpu) ?? (record && hottest(record))
+    if (text === null) return []
+    return [{ order: 45, title: 'CPU profile', text }]
   },
   routes: addDownload,
   replay: { label: 'Record a CPU profile', headers: { [CPU_HEADER]: '1' } },
@@ -96,12 +97,14 @@ function functionRow (
 /** A table of the functions with the longest time in themselves. */
 function hottest (record: CpuRecord): string {
   const { busy, heaviest } = callTreeOf(record)
-  const rows = heaviest.slice(0, MAX_FUNCTIONS).map(({ function: called, self, total }) => [
-    formatTime(self / 1000), percentOf(self, busy), formatTime(total / 1000),
-    [...new Set([functionName(called), functionSource(called), CODE_KINDS[called.kind]])].filter(Boolean).join(', ')
-  ])
-  return [['self', 'share', 'total', 'function'], ...rows]
-    .map((row) => row.map((cell, i) => i < 3 ? cell.padStart(9) : visibleLine(cell)).join('  ')).join('\n')
+  const line = (numbers: readonly string[], name: string): string =>
+    [...numbers.map((number) => number.padStart(9)), visibleLine(name)].join('  ')
+  const lines = heaviest.slice(0, MAX_FUNCTIONS).map(({ function: called, self, total }) => {
+    const facts = new Set([functionName(called), functionSource(called), CODE_KINDS[called.kind]])
+    const numbers = [formatTime(self / 1000), percentOf(self, busy), formatTime(total / 1000)]
+    return line(numbers, [...facts].filter(Boolean).join(', '))
+  })
+  return [line(['self', 'share', 'total'], 'function'), ...lines].join('\n')
 }
 
 /** The place of a function. Files below the working directory are stored without it. */
@@ -141,9 +144,11 @@ function flameGraph (
       return isFolded ? shownCallees(callee, shown) : [callee]
     })
   const address = (call: Call, levels = isWhole): string => {
-    const fields = { ...call.caller && { call: String(call.index) }, ...levels && { levels: 'all' } }
-    const search = new URLSearchParams({ ...fields, ...text !== '' && { q: text } })
-    return `${addressOf('cpu')}${search.size === 0 ? '' : `&${search}`}`
+    const search = new URLSearchParams({ panel: 'cpu' })
+    if (call.caller !== undefined) search.set('call', String(call.index))
+    if (levels) search.set('levels', 'all')
+    if (text !== '') search.set('q', text)
+    return `?${search}`
   }
 
   const frames: Frame[] = [{ call: zoomed, row: 0, x: 0, width: 1 }]
@@ -193,13 +198,14 @@ height="${height}">${frames.map(bar)}</svg>`
 function naming ({ calls }: ReturnType<typeof callTreeOf>, { route }: Profile): (called: CpuFunction) => string {
   const called = new Set(calls.filter(({ function: { kind }, caller }) =>
     kind === 'own' && CALLS_HANDLERS.test(caller?.function.file ?? '')).map((call) => call.function))
-  // Other requests may run, too.
-  const declared = [...called].find((one) => functionSource(one) === placeLink(route?.handler ?? '', null).shown)
-  const handler = declared ?? (called.size === 1 ? [...called][0] : undefined)
+  const { shown } = placeLink(route?.handler ?? '', null)
+  // Handlers of other requests may run, too.
+  const handler = [...called].find((one) => called.size === 1 || functionSource(one) === shown)
   return (one) => {
     if (one !== handler) return visibleLine(functionName(one))
     const title = `handler ${route?.name ?? ''}`
-    return visibleLine(one.name === '(anonymous)' ? title : `${title}, ${one.name}`)
+    if (one.name === '(anonymous)') return visibleLine(title)
+    return visibleLine(`${title}, ${one.name}`)
   }
 }
 

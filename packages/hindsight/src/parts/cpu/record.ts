@@ -44,9 +44,9 @@ export interface CpuRecord {
 /** Returns stored data if they have the form of a record; otherwise null. */
 export function readCpuRecord (data: unknown): CpuRecord | null {
   const { functions, calls } = (data ?? {}) as Partial<CpuRecord>
-  const isValid = Array.isArray(functions) && Array.isArray(calls) && calls.length > 0 &&
-    calls.every((call, i) => Array.isArray(call) && functions[call[0]] !== undefined && call[1] < i)
-  return isValid ? data as CpuRecord : null
+  if (!Array.isArray(functions) || !Array.isArray(calls) || calls.length === 0) return null
+  const isTree = calls.every((call, i) => Array.isArray(call) && functions[call[0]] !== undefined && call[1] < i)
+  return isTree ? data as CpuRecord : null
 }
 
 /** The reason that is stored in place of a record, if the request could not be recorded. */
@@ -106,7 +106,8 @@ export function functionSource ({ file, line }: Pick<CpuFunction, 'file' | 'line
 
 /** The name of a function; of one without a name its place. */
 export function functionName (called: CpuFunction): string {
-  return called.name === '(anonymous)' && called.file !== '' ? functionSource(called) : called.name
+  if (called.name === '(anonymous)' && called.file !== '') return functionSource(called)
+  return called.name
 }
 
 /** The function of the application that ran for the longest time, with what it called; null: there is no recording. */
@@ -120,7 +121,8 @@ export function busiestPlace (value: unknown): string | null {
     if (caller !== undefined) times.set(caller.function, (times.get(caller.function) ?? 0) + call.self)
   }
   const [busiest] = [...times].sort(([, a], [, b]) => b - a)
-  return busiest === undefined ? null : `${busiest[0].name} (${functionSource(busiest[0])})`
+  if (busiest === undefined) return null
+  return `${busiest[0].name} (${functionSource(busiest[0])})`
 }
 
 function isRecursive (call: Call): boolean {
@@ -136,7 +138,7 @@ export function isIdle ({ function: { name, kind } }: Pick<Call, 'function'>): b
 /** A share of the whole in percent. */
 export function percentOf (part: number, whole: number): string {
   const share = whole <= 0 ? 0 : part / whole
-  return `${formatNumber(share * 100, share < 0.1 ? 1 : 0)} %`
+  return `${formatNumber(share * 100, Number(share < 0.1))} %`
 }
 
 /**

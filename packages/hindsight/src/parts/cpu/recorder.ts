@@ -185,11 +185,11 @@ export function aggregateProfile (
   }
 
   const [root] = profile.nodes
-  const duration = root === undefined ? 0 : addTotal(root) / 1000
+  const total = root && addTotal(root)
   // A caller takes as long as its calls, and is before them: it is kept with them.
   const kept = new Set([...totals].sort(([, a], [, b]) => b - a).slice(0, MAX_CALLS).map(([id]) => id))
   if (root !== undefined) add(root, -1)
-  return { interval, duration, samples: profile.samples?.length ?? 0, functions, calls }
+  return { interval, duration: (total ?? 0) / 1000, samples: profile.samples?.length ?? 0, functions, calls }
 }
 
 /** The time of each node in itself. A sample lasts until the next one; before the first one the recorder started. */
@@ -214,18 +214,24 @@ export function functionOf (
   // The top level of a module has no line.
   const original = lineNumber >= 0 && !url.startsWith('node:') ? originalPlace(url, lineNumber, columnNumber) : null
   const { file, line, column } = original ?? compiled
-  const near = isAbsolute(file) ? relative(root, file) : file
-  const path = near.startsWith('..') ? file : near
   return {
-    name: cutText(mask(functionName === '' ? '(anonymous)' : functionName), MAX_NAME),
-    file: cutText(mask(path), MAX_FILE),
+    name: cutText(mask(functionName || '(anonymous)'), MAX_NAME),
+    file: cutText(mask(nearPath(file, root)), MAX_FILE),
     line,
     column,
-    kind: url === '' && scriptId === NO_SCRIPT ? 'engine' : kindOf(file, url)
+    kind: kindOf(file, url, scriptId)
   }
 }
 
-function kindOf (file: string, url: string): CodeKind {
+/** A path below the root relative to it. */
+function nearPath (file: string, root: string): string {
+  if (!isAbsolute(file)) return file
+  const near = relative(root, file)
+  return near.startsWith('..') ? file : near
+}
+
+function kindOf (file: string, url: string, scriptId: string): CodeKind {
+  if (url === '' && scriptId === NO_SCRIPT) return 'engine'
   if (url.startsWith('node:')) return 'node'
   if (isInternal(file)) return 'hindsight'
   // Code without a file is generated at run time, such as the validators of Fastify.

@@ -2,6 +2,7 @@ import { shortFile } from '../../errors/stack-frame.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { formatTime } from '../../view/components.js'
+import { presentItems } from '../../view/text.js'
 import { groupedBy, lineOf, splitUrl, type Data } from '../read.js'
 
 /** Calls one after another, from which they count as too many. */
@@ -43,7 +44,8 @@ function groupOf (calls: readonly Data[], all: readonly Data[], route: Profile['
 }
 
 function endOf ({ start, duration }: Data): number {
-  return duration === null ? Infinity : Number(start) + Number(duration)
+  if (duration === null) return Infinity
+  return Number(start) + Number(duration)
 }
 
 /** Whether a call had an error, or a response with an error status. */
@@ -55,18 +57,21 @@ export function isFailed ({ status, error }: Data): boolean {
 export function problemOf (group: CallGroup): string | null {
   const { isSerial, isUnclear, isSame, count } = group
   if (!isSerial || isUnclear || count < MIN_SERIAL) return null
-  return isSame ? `The same call several times: ${sentenceOf(group)}` : sentenceOf(group)
+  if (isSame) return `The same call several times: ${sentenceOf(group)}`
+  return sentenceOf(group)
 }
 
 export function sentenceOf (group: CallGroup): string {
   const { shape, source, count, open, duration, longest, isSerial, isUnclear } = group
   const from = source === null ? '' : ` from ${shortFile(lineOf(source))}`
   if (count === 1) return `${shape}${from}, ${open === 1 ? 'which had not ended' : formatTime(duration)}`
-  const least = isUnclear ? '' : `; at the same time about ${formatTime(longest)}`
-  const how = isSerial
-    ? `one after another, ${formatTime(duration)}${least}`
-    : `at the same time, ${formatTime(longest)} the longest`
-  return `${count} × ${shape}${from}, ${how}${open === 0 ? '' : `; ${open} had not ended`}`
+  const facts = presentItems([
+    isSerial && `one after another, ${formatTime(duration)}`,
+    isSerial && !isUnclear && `at the same time about ${formatTime(longest)}`,
+    !isSerial && `at the same time, ${formatTime(longest)} the longest`,
+    open > 0 && `${open} had not ended`
+  ])
+  return `${count} × ${shape}${from}, ${facts.join('; ')}`
 }
 
 /** Different paths of one place from which a segment in which they differ is an identifier. */

@@ -2,7 +2,7 @@ import type { Profile } from '../../store/profile.js'
 import {
   countedLabel, entryRow, entryTable, foldedContent, jsonBlock, placeElement, statusBadge, withPlaces
 } from '../../view/components.js'
-import { formatCount, cutText, html, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { formatCount, cutText, html, presentItems, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { EditorLink } from '../../view/editor.js'
 import { addressOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
@@ -44,7 +44,8 @@ export const httpClient: Part<Data> = {
   },
   issue (data, profile) {
     const [failed] = failedCalls(data.calls)
-    return failed === undefined ? problemsOf(data, profile)[0] : `${nameOf(failed)}: ${resultOf(failed)}`
+    if (failed === undefined) return problemsOf(data, profile)[0]
+    return `${nameOf(failed)}: ${resultOf(failed)}`
   },
   sentence: (data, profile) => problemsOf(data, profile)[0],
   search: {
@@ -58,14 +59,15 @@ export const httpClient: Part<Data> = {
   },
   markdown ({ calls }, { route }) {
     const text = callGroups(listOf(calls), route).map(sentenceOf).join('\n')
-    return text === '' ? [] : [{ order: 26, title: 'Outgoing calls', text }]
+    if (text === '') return []
+    return [{ order: 26, title: 'Outgoing calls', text }]
   },
   timeline: ({ calls }, profile) =>
     listOf(calls).flatMap((call, i) => [entryOf(call, i, profile), ...entriesOfCalled(call, i)]),
   overview (data, profile, { editor }) {
     const { count, calls } = data
-    const failed = failedCalls(calls)
-    const text = formatCount(Number(count), 'call') + (failed.length > 0 ? `, ${failed.length} failed` : '')
+    const failed = failedCalls(calls).length
+    const text = presentItems([formatCount(Number(count), 'call'), failed > 0 && `${failed} failed`]).join(', ')
     const failures = suspectCalls(listOf(calls), profile).flatMap(({ title, calls }) => {
       const equal = groupedBy(calls, (call) => `${nameOf(call)} ${resultOf(call)} ${String(call.source)}`)
       return [...equal.values()].slice(0, MAX_SHOWN).map(([call = {}, ...others]) =>
@@ -143,7 +145,8 @@ function resultOf ({ status, error, responseHeaders }: Data): string {
 
 /** The address of the profile of the called server. A store may have any text. */
 function calledProfile ({ profile }: Data): string | undefined {
-  return typeof profile === 'string' && /^https?:\/\//.test(profile) ? profile : undefined
+  if (typeof profile !== 'string' || !/^https?:\/\//.test(profile)) return undefined
+  return profile
 }
 
 /** The line that sent a call, and the profile of the called server. */
@@ -177,9 +180,8 @@ function badgeOf ({ status, error }: Data): SafeHtml {
 /** The entries of a called server, in the middle of its call: clocks of two processes may differ. */
 function entriesOfCalled (call: Data, i: number): TimelineEntry[] {
   const { problem, duration = 0, entries = [] } = (call.called ?? {}) as Called
-  const shown = problem === undefined
-    ? entries
-    : [{ name: 'The profile was not received', detail: problem, start: 0, duration: 0, failed: true }]
+  const failure = { name: 'The profile was not received', detail: problem ?? '', start: 0, duration: 0, failed: true }
+  const shown = problem === undefined ? entries : [failure]
   const begin = Number(call.start) + Math.max(0, Number(call.duration) - duration) / 2
   const link = calledProfile(call) ?? addressOf('http-client')
   // Numbers of events are those of the called server.
@@ -190,31 +192,37 @@ function entriesOfCalled (call: Data, i: number): TimelineEntry[] {
 
 function entryOf (call: Data, i: number, profile: Profile): TimelineEntry {
   const { status, start, duration, error } = call
-  const [method, url] = [String(call.method), String(call.url)]
-  const receiver = URL.canParse(profile.url) ? new URL(profile.url).host : ''
-  const { host, pathname } = URL.canParse(url) ? new URL(url) : { host: '', pathname: url }
-  const failed = isFailed(call)
+  const url = String(call.url)
+  const { host, pathname } = serverOf(url)
+  const isOther = host !== '' && host !== serverOf(profile.url).host
   return {
     id: `call-${i + 1}`,
     color: 'call',
     legend: 'outgoing HTTP call',
-    name: `${method} ${pathname}${host === receiver || host === '' ? '' : ` · ${host}`}`,
+    name: presentItems([`${String(call.method)} ${pathname}`, isOther && host]).join(' · '),
     group: callShape(call, profile.route).replace(/ https?:\/\//, ' '),
     start: Number(start),
     duration: numberOf(duration),
     hook: numberOf(call.hook),
-    failed,
+    failed: isFailed(call),
     detail: `${url}: ${String(error ?? status ?? 'no response yet')}`,
     link: addressOf('http-client', `call-${i + 1}`),
     ...typeof call.source === 'string' && { source: call.source }
   }
 }
 
+function serverOf (url: string): Pick<URL, 'host' | 'pathname'> {
+  if (!URL.canParse(url)) return { host: '', pathname: url }
+  return new URL(url)
+}
+
 /** The statuses and errors of the calls of each shape. */
 function resultsOfCalls ({ calls }: Data, { route }: Profile): Values {
   const groups = groupedBy(listOf(calls), (call) => `outgoing ${callShape(call, route)}`)
-  const result = ({ error, status }: Data): string =>
-    error === undefined ? String(status ?? 'pending') : String(error) || 'failed'
+  const result = ({ error, status }: Data): string => {
+    if (error === undefined) return String(status ?? 'pending')
+    return String(error) || 'failed'
+  }
   return Object.fromEntries([...groups].map(([name, all]) => [name, all.map(result).join(', ')]))
 }
 

@@ -181,8 +181,10 @@ function recorded (call: Call, { mask, settings }: Services, { timing, until }: 
   // Another server may name any address of this machine.
   const isLocal = URL.canParse(url) && LOCAL.test(new URL(url).hostname)
   const profile = profileAddress(received['x-debug-token-link'], settings.calledHosts, isLocal)
-  const bodyOf = (headers: Record<string, unknown>, { size, start } = NO_BODY): unknown =>
-    size > 0 && hasText(headers) ? shownText(Buffer.concat(start).toString(), size, mask) : undefined
+  const bodyOf = (headers: Record<string, unknown>, { size, start } = NO_BODY): unknown => {
+    if (size === 0 || !hasText(headers)) return undefined
+    return shownText(Buffer.concat(start).toString(), size, mask)
+  }
   return {
     method: method.slice(0, 100),
     url: mask.url(url.slice(0, MAX_URL)),
@@ -202,10 +204,11 @@ function recorded (call: Call, { mask, settings }: Services, { timing, until }: 
 
 /** The address of a profile on one of these hosts or this machine, as `X-Debug-Token-Link` has it; else null. */
 export function profileAddress (link: unknown, hosts: readonly string[] = [], mayBeLocal = true): string | null {
-  const url = typeof link === 'string' && link.length <= MAX_URL && URL.canParse(link) ? new URL(link) : null
-  if (url === null || !/^https?:$/.test(url.protocol) || !PROFILE_PATH.test(url.pathname)) return null
-  const isKnown = (mayBeLocal && LOCAL.test(url.hostname)) || hosts.some((host) => host.toLowerCase() === url.hostname)
-  return isKnown ? url.origin + url.pathname : null
+  if (typeof link !== 'string' || link.length > MAX_URL || !URL.canParse(link)) return null
+  const { protocol, hostname, origin, pathname } = new URL(link)
+  if (!/^https?:$/.test(protocol) || !PROFILE_PATH.test(pathname)) return null
+  const isKnown = (mayBeLocal && LOCAL.test(hostname)) || hosts.some((host) => host.toLowerCase() === hostname)
+  return isKnown ? origin + pathname : null
 }
 
 /** Headers as an object, also of a list of names and values in turn, which may be buffers. */

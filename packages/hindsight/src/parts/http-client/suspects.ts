@@ -1,5 +1,5 @@
 import type { FlattenedException } from '../../errors/exception.js'
-import { dataOf, isObject, type Data } from '../read.js'
+import { dataOf, type Data } from '../read.js'
 import type { UnfinishedProfile } from '../../store/profile.js'
 import { isFailed } from './groups.js'
 
@@ -16,7 +16,7 @@ export function suspectCalls (
   const isOfParser = isJsonError(exceptions)
   const answered = calls.filter((call) => call.status != null && !isFailed(call))
   const isSuspect = isOfParser ? hasNoJson : isPageForJson
-  const others = exceptions.length === 0 ? [] : answered.filter(isSuspect)
+  const others = answered.filter((call) => exceptions.length > 0 && isSuspect(call))
   const last = answered.filter(({ start, duration }) => Number(start) + Number(duration) <= raisedAt).slice(-1)
   return [
     { title: 'Failed calls to other servers', calls: calls.filter(isFailed) },
@@ -47,6 +47,6 @@ export function mediaType (headers: unknown): string {
 }
 
 function header (headers: unknown, name: string): string {
-  const value = isObject(headers) ? headers[name] : undefined
+  const value = (Object(headers) as Data)[name]
   return typeof value === 'string' ? value : ''
 }

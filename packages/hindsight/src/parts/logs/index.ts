@@ -2,7 +2,7 @@ import {
   isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, mostSevere, offsetOf, type LogRecord
 } from '../../logs/log-record.js'
 import {
-  formatCount, cutText, formatInteger, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml
+  formatCount, cutText, formatInteger, html, presentItems, visibleJson, visibleLine, type HtmlValue, type SafeHtml
 } from '../../view/text.js'
 import { countedLabel, formatTime, noteText, placeElement, selectElement } from '../../view/components.js'
 import { logTable, style } from '../../error-page/logs.js'
@@ -43,7 +43,7 @@ export const logs: Part = {
     problem: (_, { logs }) => logs.filter(isErrorOrWorse).length,
     warnings: (_, { logs }) => logs.filter(isWarning).length,
     render: (_, profile, view) => [
-      profile.logs.length === 0 ? noteText('No log messages.') : filteredTable(profile, filterOf(view), view),
+      filteredTable(profile, filterOf(view), view),
       !hasConsole && noteText('Lines of console.log and its like need Node.js 22 or later.')
     ]
   },
@@ -66,7 +66,11 @@ export const logs: Part = {
   },
   toolbarStyle: '.logs { --icon: "M0 2h14v2H0zm0 4h14v2H0zm0 4h9v2H0z" }\n' +
     '@media (max-width: 400px) { .logs .label { font-size: 0 } }\n',
-  markdown: (_, { logs }) => linesOf(logs).length === 0 ? [] : [{ order: 30, title: 'Log', text: linesByWeight(logs) }],
+  markdown (_, { logs }) {
+    const text = linesByWeight(logs)
+    if (text === '') return []
+    return [{ order: 30, title: 'Log', text }]
+  },
   overview: (_, { logs, time }, view) => [{
     order: 30, title: 'Last log lines', column: 'main', value: lastOf(logs, Date.parse(time), view)
   }],
@@ -80,7 +84,8 @@ function isWarning ({ level }: Pick<LogRecord, 'level'>): boolean {
 }
 
 function filteredTable ({ logs }: Profile, filter: Filter, { editor }: PanelView): HtmlValue {
-  const lines = filter.events ? logs : logs.filter((line) => !isNotification(line))
+  if (logs.length === 0) return noteText('No log messages.')
+  const lines = logs.filter((line) => filter.events || !isNotification(line))
   const matching = lines.filter((line) => matches(line, filter))
   const shown = mostSevere(matching, MAX_LINES)
   const left = matching.length - shown.length
@@ -152,7 +157,7 @@ function entryOf (line: LogRecord, startedAt: number): TimelineEntry {
     color: isWarning({ level }) ? 'warning' : 'log',
     legend: channel === 'console' ? 'console line' : 'log line',
     hook: line.hook,
-    detail: `${level}, ${channel}${isObject(context) ? ` ${visibleJson(context)}` : ''}`,
+    detail: presentItems([`${level}, ${channel}`, isObject(context) && visibleJson(context)]).join(' '),
     source
   }
 }
@@ -168,7 +173,8 @@ function linesByWeight (logs: unknown): string {
   }))
   const weightOf = (line: LogRecord): number => {
     if (line.channel === 'request') return 2
-    return isWarningOrWorse(line) ? 0 : 1
+    if (isWarningOrWorse(line)) return 0
+    return 1
   }
   return lines.sort((a, b) => weightOf(a) - weightOf(b)).map(logLine).join('\n')
 }

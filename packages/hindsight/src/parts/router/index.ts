@@ -28,14 +28,15 @@ export const router: Part<Data> = {
     render: (data, profile, view) => [matchedRoute(profile, view), nearRoutes(data)]
   },
   overview (data, { route }, { editor }) {
-    const near = route === null ? nearest(data) : []
+    const near = nearest(data)
+    const isShown = route === null && near.length > 0
     return [
       { order: 50, title: 'Handler', value: route?.handler !== undefined && placeElement(route.handler, editor) },
       {
         order: 8,
         title: 'Similar routes',
         column: 'main',
-        value: near.length > 0 && rowsTable('Similar routes', { name: 'Route', why: 'Mismatch' }, near)
+        value: isShown && rowsTable('Similar routes', { name: 'Route', why: 'Mismatch' }, near)
       }
     ]
   },
@@ -64,7 +65,8 @@ export const router: Part<Data> = {
       why: cutText(String(why), MAX_TEXT),
       ...typeof source === 'string' && { source }
     }))
-    return routes.length === 0 ? [] : [{ ...similarRoutes(routes), order: 10 }]
+    if (routes.length === 0) return []
+    return [{ ...similarRoutes(routes), order: 10 }]
   },
   comparison: [{
     order: 10,
@@ -119,8 +121,7 @@ function recordRoute (trace: RequestTrace): void {
   recording.matchedRoute = () => {
     const { controller } = recording
     // A framework that calls controllers has declared the route.
-    const declaredAt = controller === null ? declared?.declaredAt ?? null : null
-    const handler = declaredAt === null ? undefined : declaredPlace(declaredAt)?.source
+    const handler = controller === null ? declaredLine(declared?.declaredAt) : undefined
     return {
       ...route,
       params: mask.value(params) as ProfiledRoute['params'],
@@ -136,8 +137,13 @@ function nearestTo (trace: RequestTrace): Data {
   const { mask } = trace.services
   const { tried, more } = triedRoutes(trace)
   const shown = tried.map(({ route: { name, methods, pattern, declaredAt }, why, isNear }) => {
-    const place = isNear && declaredAt !== null ? declaredPlace(declaredAt) : null
-    return { name, methods, pattern, why: mask.text(why), isNear, ...place !== null && { source: place.source } }
+    const source = isNear ? declaredLine(declaredAt) : undefined
+    return { name, methods, pattern, why: mask.text(why), isNear, ...source !== undefined && { source } }
   })
   return { tried: shown, ...(more > 0 && { more }) }
+}
+
+function declaredLine (declaredAt: Error | null | undefined): string | undefined {
+  if (declaredAt == null) return undefined
+  return declaredPlace(declaredAt)?.source
 }

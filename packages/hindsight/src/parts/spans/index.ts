@@ -1,5 +1,5 @@
 import { entryRow, entryTable, foldedContent, jsonBlock, noteText, pairsTable } from '../../view/components.js'
-import { formatCount, type SafeHtml } from '../../view/text.js'
+import { formatCount, presentItems, type SafeHtml } from '../../view/text.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { addressOf, listOf, numberOf, type Data } from '../read.js'
 import { recordedSpans } from './span-processor.js'
@@ -12,7 +12,7 @@ export const spans: Part<Data> = {
     problem: ({ spans }) => listOf(spans).filter((span) => isShownHere(span) && span.error !== undefined).length,
     render ({ count, spans }) {
       const all = listOf(spans)
-      const rows = all.flatMap((span, i) => isShownHere(span) ? [spanRow(span, i)] : [])
+      const rows = presentItems(all.map((span, i) => isShownHere(span) && spanRow(span, i)))
       const others = all.length - rows.length
       const omitted = formatCount(others, 'span of an operation is', 'spans of operations are')
       const omission = `${omitted} shown in other panels.`
@@ -22,7 +22,7 @@ export const spans: Part<Data> = {
       ]
     }
   },
-  timeline: ({ spans }) => listOf(spans).flatMap((span, i) => isShownHere(span) ? [entryOf(span, i)] : []),
+  timeline: ({ spans }) => presentItems(listOf(spans).map((span, i) => isShownHere(span) && entryOf(span, i))),
   style: '.bar-span { fill: light-dark(#4a6a1e, #a9cf6b) }\n'
 }
 

@@ -100,7 +100,8 @@ export class SpanLog {
 // On the clock of `performance.now()`. Clocks differ by up to 2 ms; a larger difference is an explicit start time.
 function startOf ({ startTime }: SpanLike): number {
   const now = performance.now()
-  const late = startTime === undefined ? 0 : Date.now() - milliseconds(startTime)
+  if (startTime === undefined) return now
+  const late = Date.now() - milliseconds(startTime)
   return Math.abs(late) > 2 ? now - late : now
 }
 
