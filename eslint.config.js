@@ -99,10 +99,6 @@ export default [
     rules: { '@stylistic/max-len': ['error', { code: 120 }], 'no-nested-ternary': 'error' }
   },
   {
-    files: ['packages/hindsight/src/{parts,recording}/**'],
-    rules: { 'no-nested-ternary': 'off' }
-  },
-  {
     files: ['{test,packages/hindsight/test}/**/*.{js,cjs,ts}'],
     rules: { '@stylistic/max-len': ['error', { code: 160 }] }
   },

@@ -45,7 +45,8 @@ export function beginServices (
   const routeTable = new RouteTable(app)
   const setup = new ApplicationSetup({ app, lifecycle, debug, recording, routeTable })
   let services: ApplicationServices | null = null
-  // Before that, and where nothing is recorded, it is the setup alone.
+  // Before that, and where nothing is recorded, it is the setup alone. A string, as the type of `app.hindsight` is that
+  // of the services.
   const name: string = 'hindsight'
   app.decorate(name, { getter: () => services ?? setup })
   app.decorateRequest('hindsight', { getter: recording === 'none' ? () => NO_CAPTURE : captureOf })

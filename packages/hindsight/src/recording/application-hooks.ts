@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace, hookText } from '../errors/declared-place.js'
 import type { RecordedFunction } from '../lifecycle/event-recorder.js'
-import type { HookStage } from '../lifecycle/events.js'
+import type { HookStage, Outcome } from '../lifecycle/events.js'
 import { interceptHooks, isInternalHook, isPromise, internalHook, type LastHook } from '../lifecycle/hooks.js'
 import { requestContext, RequestContext, traceOf, type RequestTrace } from '../lifecycle/state.js'
 
@@ -62,7 +62,7 @@ function recordedHook (instance: FastifyInstance, name: string, hook: unknown, i
       const failed = raised !== undefined && raised !== null
       // Of two responses at the same time, the other one may have been sent.
       const isAnswer = reply.sent && !sentBefore && sending.again === undefined
-      if (run !== null) events.leave(run, failed ? 'raised' : isAnswer ? 'answered' : 'ran', reply)
+      if (run !== null) events.leave(run, outcomeOf(failed, isAnswer), reply)
       if (failed) recordRaised(trace, callee, raised)
       // A hook may return the payload that it has received.
       else if (OF_PAYLOAD.has(name) && payload !== undefined && payload !== given) {
@@ -128,8 +128,14 @@ function describe (stage: HookStage, name: string, addedAt: Error, pluginName: s
 // Fastify refuses a hook that is asynchronous and takes a callback.
 function isRefused (name: string, hook: object): boolean {
   const { length } = hook as Callable
-  const isWrong = name === 'onRequestAbort' ? length !== 1 : length === (HAS_PAYLOAD.has(name) ? 4 : 3)
-  return hook.constructor.name === 'AsyncFunction' && isWrong
+  if (hook.constructor.name !== 'AsyncFunction') return false
+  if (name === 'onRequestAbort') return length !== 1
+  return length === (HAS_PAYLOAD.has(name) ? 4 : 3)
+}
+
+function outcomeOf (failed: boolean, isAnswer: boolean): Outcome {
+  if (failed) return 'raised'
+  return isAnswer ? 'answered' : 'ran'
 }
 
 function addError (trace: RequestTrace, error: unknown): void {
