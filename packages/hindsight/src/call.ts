@@ -9,6 +9,11 @@ export function attemptCall<T, O = undefined> (run: () => T, otherwise?: (error:
   }
 }
 
+/** The data of a text that may be JSON; undefined where it is not. */
+export function parsedJson (text: string): unknown {
+  return attemptCall((): unknown => JSON.parse(text))
+}
+
 /** The result of a function of an application; throws for a promise. */
 export function synchronousResult<T> (result: T): T {
   if (typeof (result as { then?: unknown } | null | undefined)?.then !== 'function') return result

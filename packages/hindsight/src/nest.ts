@@ -4,7 +4,7 @@ import {
 } from '@nestjs/common'
 import { ApplicationConfig } from '@nestjs/core'
 import type { FastifyRequest } from 'fastify'
-import { isError, messageOf, nameOf, readProperty } from './errors/thrown-value.js'
+import { isError, messageOf, nameOf, textOfStack } from './errors/thrown-value.js'
 import { setCurrentCode } from './recording/handler-time.js'
 import { knownTraceOf, requestContext } from './lifecycle/state.js'
 import { currentLog } from './logs/log-capture.js'
@@ -102,12 +102,12 @@ export class HindsightLogger extends ConsoleLogger {
     const log = currentLog()
     const [, errorStack, data] = others
     for (const message of messages) {
-      const stack = errorStack ?? (isError(message) ? readProperty(message, 'stack') : undefined)
+      const stack = errorStack ?? (isError(message) ? textOfStack(message as object) : '')
       const text = isError(message) ? `${nameOf(message)}: ${messageOf(message)}` : inspectValue(message)
       log?.note(LEVELS[level], {
         channel: context || 'app',
         message: cutText(text, MAX_TEXT),
-        context: { ...data, ...(stack !== undefined && { stack: cutText(String(stack), MAX_TEXT) }) }
+        context: { ...data, ...(stack !== '' && { stack: cutText(String(stack), MAX_TEXT) }) }
       })
     }
   }

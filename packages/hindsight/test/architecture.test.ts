@@ -136,6 +136,13 @@ t.test('few conditional expressions, functions with names of two words, and no n
   t.same(styleProblems(SOURCES, files, folderOf, ['html', 'observe']), [])
 })
 
+t.test('what may throw is called at the border', async (t) => {
+  const guards = sourceFiles(SOURCES, ['']).flatMap((file) => readFileSync(join(SOURCES, file), 'utf8').split('\n')
+    .filter((line) => /\b(?:attemptCall|readProperty)\(/.test(line)).map((line) => `${file}: ${line.trim()}`))
+  t.ok(guards.length > 0)
+  t.same(guards.slice(60), [], `at most 60 lines, not ${guards.length}`)
+})
+
 t.test('each rule of style can fail', async (t) => {
   t.same(styleOf('const a = b ? c ? 1 : 2 : 3\n').conditionals, 2)
   t.same(styleOf('export function render () {}\nexport async function send () {}\nexport function sendAll () {}\nfunction help () {}\n').oneWord,

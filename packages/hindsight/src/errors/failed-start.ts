@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { attemptCall, withStackLimit } from '../call.js'
+import { withStackLimit } from '../call.js'
+import { textOfFile } from '../require.js'
 import type { RouteTable } from '../routing/route-table.js'
 import { visibleText } from '../view/text.js'
 import { declaredPlace } from './declared-place.js'
@@ -9,7 +9,7 @@ import { flattenError } from './masked-exceptions.js'
 import { excerptAt, numberedLines } from './source-file.js'
 import { toPath } from './source-map.js'
 import { frameAt, placeOf, stackFrames } from './stack-frame.js'
-import { messageOf, readProperty, textOfStack } from './thrown-value.js'
+import { fieldsOf, messageOf, textOfStack } from './thrown-value.js'
 
 /**
  * Where the start of an application has failed, `file:line` or a file: in the stack of the error, otherwise the route
@@ -81,7 +81,7 @@ function routePlace (message: string, tables: readonly RouteTable[]): string | u
 function importPlace (error: unknown): string | undefined {
   const found = /^Cannot find (?:package|module) '(.*)' imported from (.+)$/m.exec(messageOf(error))
   const [, missing, importing] = found ?? []
-  const required: unknown = readProperty(readProperty(error, 'requireStack'), '0')
+  const [required] = [fieldsOf(Object(error) as object).requireStack].flat()
   const importer = importing ?? required
   if (typeof importer !== 'string') return undefined
   const file = toPath(importer)
@@ -93,5 +93,5 @@ function importPlace (error: unknown): string | undefined {
 function lineWith (file: string, module: string): number {
   const names = (line: string): boolean => [...line.matchAll(/(['"])(.+?)\1/g)]
     .some(([, , name = '']) => name === module || (name.startsWith('.') && resolve(dirname(file), name) === module))
-  return attemptCall(() => readFileSync(file, 'utf8').split('\n').findIndex(names) + 1, () => 0)
+  return textOfFile(file).split('\n').findIndex(names) + 1
 }

@@ -1,3 +1,4 @@
+import { types } from 'node:util'
 import { attemptCall } from '../call.js'
 import type { RequestTrace } from '../lifecycle/state.js'
 import type { Mask } from '../mask/mask.js'
@@ -7,7 +8,9 @@ import { isTemplate, readMessage } from './message.js'
 import { rejectedInput } from './rejected-input.js'
 import { excerptAt } from './source-file.js'
 import { isInternal, markCallers, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
-import { fieldsOf, isError, messageOf, nameOf, readProperty, statusIn, textOfStack } from './thrown-value.js'
+import {
+  copyFields, fieldsOf, isError, messageOf, nameOf, readProperty, statusIn, textOfStack
+} from './thrown-value.js'
 
 /** The error that a response is about as a chain, root cause first, masked: the same on the page and in the profile. */
 export function exceptionsOf (trace: RequestTrace): FlattenedException[] {
@@ -103,6 +106,10 @@ const MAX_MESSAGE = 20_000
 const MAX_STACK = 40_000
 const MAX_PARSED_STACK = 100_000
 
+const READ = ['name', 'code', 'cause', 'errors', 'suppressed', 'error'] as const
+
+type ErrorCopy = Partial<Record<typeof READ[number], unknown>>
+
 /** The state of one call of `flattenError`: the remaining limits, and the errors that are listed already. */
 interface Walk {
   seen: Set<unknown>
@@ -120,15 +127,17 @@ export function flattenError (raised: unknown): FlattenedException[] {
 
 function flattenChain (raised: unknown, walk: Walk, depth: number): FlattenedException[] {
   const chain: FlattenedException[] = []
-  for (let error = raised; ; error = readProperty(error, 'cause')) {
-    const exception = flattenSafely(error, walk, depth)
+  let error = raised
+  for (;;) {
+    const copy = copyFields(error, READ)
+    const exception = flattenSafely(error, copy, walk, depth)
     const [outer] = chain
     // Eta throws another error with the place.
     if (outer?.message === exception.message) exception.frames.unshift(...outer.frames.filter(isTemplate))
     chain.unshift(exception)
-    const cause = readProperty(error, 'cause')
-    if (cause === undefined || cause === null) return chain
-    if (walk.seen.has(cause)) addNote(exception, 'Its cause is an error that is listed here already.')
+    error = copy.cause
+    if (error === undefined || error === null) return chain
+    if (walk.seen.has(error)) addNote(exception, 'Its cause is an error that is listed here already.')
     else if (walk.exceptions < 1) addNote(exception, 'Its further causes are left out.')
     else continue
     return chain
@@ -139,20 +148,20 @@ function addNote (exception: FlattenedException, note: string): void {
   exception.note = [exception.note, note].filter(Boolean).join(' ')
 }
 
-function flattenSafely (error: unknown, walk: Walk, depth: number): FlattenedException {
-  return attemptCall(() => flatten(error, walk, depth), () => {
+function flattenSafely (error: unknown, copy: ErrorCopy, walk: Walk, depth: number): FlattenedException {
+  return attemptCall(() => flatten(error, copy, walk, depth), () => {
     const message = Object(error) === error ? '[a value that cannot be read]' : inspectValue(error)
     return { name: 'Error', message, frames: [], stack: message }
   })
 }
 
-function flatten (error: unknown, walk: Walk, depth: number): FlattenedException {
+function flatten (error: unknown, copy: ErrorCopy, walk: Walk, depth: number): FlattenedException {
   walk.exceptions--
   if (Object(error) === error) walk.seen.add(error)
   const message = messageOf(error)
   const { text, frames } = readMessage(message)
   const exception: FlattenedException = { name: nameOf(error), message: cutText(text, MAX_MESSAGE), frames, stack: '' }
-  const code = readProperty(error, 'code')
+  const { code } = copy
   // The numbers of DOMException are legacy: its name has the same meaning (Web IDL, section 2.8.1).
   const isLegacy = typeof code === 'number' && error instanceof DOMException
   if (typeof code === 'string' || (typeof code === 'number' && !isLegacy)) exception.code = String(code).slice(0, 200)
@@ -163,7 +172,7 @@ function flatten (error: unknown, walk: Walk, depth: number): FlattenedException
   if (frames.some(({ file }) => file === fields.path)) delete fields.path
   if (Object.keys(fields).length > 0) exception.fields = fields
   addStack(exception, isError(error) ? textOfStack(error as object) : '', message, walk)
-  addMembers(exception, error, walk, depth)
+  if (isError(error)) addMembers(exception, copy, walk, depth)
   return exception
 }
 
@@ -208,8 +217,8 @@ function addExcerpts (frames: StackFrame[], walk: Walk): void {
   }
 }
 
-function addMembers (exception: FlattenedException, error: unknown, walk: Walk, depth: number): void {
-  const { members, total } = membersOf(error)
+function addMembers (exception: FlattenedException, copy: ErrorCopy, walk: Walk, depth: number): void {
+  const { members, total } = membersOf(copy)
   if (total === 0) return
   const listed: FlattenedException[][] = []
   for (const member of members) {
@@ -223,19 +232,13 @@ function addMembers (exception: FlattenedException, error: unknown, walk: Walk, 
 }
 
 /** The first members of an AggregateError, and how many it has; of a SuppressedError the errors of both functions. */
-function membersOf (error: unknown): { members: unknown[], total: number } {
+function membersOf ({ name, suppressed, error, errors }: ErrorCopy): { members: unknown[], total: number } {
+  if (name === 'SuppressedError') return { members: [suppressed, error], total: 2 }
   const none = { members: [], total: 0 }
-  if (isError(error) && readProperty(error, 'name') === 'SuppressedError') {
-    return { members: [readProperty(error, 'suppressed'), readProperty(error, 'error')], total: 2 }
-  }
-  const errors = readProperty(error, 'errors')
-  if (!isError(error) || !Array.isArray(errors)) return none
   // A proxy of an array may throw.
-  return attemptCall(() => {
-    const members = errors.slice(0, MAX_EXCEPTIONS)
-    // Other libraries keep messages or field names under `errors`.
-    const isAggregate = readProperty(error, 'name') === 'AggregateError' || members.some(isError)
-    if (isAggregate) return { members, total: errors.length }
-    return none
-  }, () => none)
+  if (types.isProxy(errors) || !Array.isArray(errors)) return none
+  const members = errors.slice(0, MAX_EXCEPTIONS)
+  // Other libraries keep messages or field names under `errors`.
+  if (name === 'AggregateError' || members.some(isError)) return { members, total: errors.length }
+  return none
 }

@@ -1,4 +1,4 @@
-import { attemptCall } from '../call.js'
+import { parsedJson } from '../call.js'
 import { formatInteger, isObject } from '../view/text.js'
 import type { StackFrame } from './exception.js'
 import { isAppFile } from './stack-frame.js'
@@ -33,7 +33,7 @@ export function isTemplate (frame: StackFrame): boolean {
 /** The issues that zod writes as JSON; undefined for another message. */
 function issuesText (message: string): string | undefined {
   if (!message.startsWith('[')) return undefined
-  const issues = attemptCall(() => JSON.parse(message) as unknown)
+  const issues = parsedJson(message)
   if (!Array.isArray(issues) || issues.length === 0 || !issues.every(isIssue)) return undefined
   const texts = issues.slice(0, MAX_ISSUES).map(({ path, message }) =>
     [path.join('.'), message].filter((text) => text !== '').join(': '))

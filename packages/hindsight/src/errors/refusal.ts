@@ -2,7 +2,7 @@ import { MethodNotAllowedError } from '../http/http-errors.js'
 import type { Refusal, RequestTrace } from '../lifecycle/state.js'
 import type { Mask } from '../mask/mask.js'
 import { cutText, formatInteger, visibleLine } from '../view/text.js'
-import { readProperty } from './thrown-value.js'
+import { codeOf } from './thrown-value.js'
 
 const REFUSED: ReadonlySet<number> = new Set([401, 403, 405, 413, 415, 429])
 
@@ -18,7 +18,7 @@ export function refusalOf (trace: RequestTrace, status: number): Refusal | null 
   }
   // The error of an error handler has not decided the status.
   if (!REFUSED.has(status) || failure?.after === 'failure') return null
-  const code = readProperty(raised, 'code')
+  const code = codeOf(raised)
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') {
     const limit = request.routeOptions.bodyLimit ?? Number(request.server.initialConfig.bodyLimit)
     const what = `The body is larger than the bodyLimit here, ${formatInteger(limit)} bytes, or than that of its parser`

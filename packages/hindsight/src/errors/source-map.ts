@@ -21,7 +21,7 @@ const readMaps = new Map<string, SourceMap | null>()
  * file's comment; null without one.
  */
 export function originalPlace (url: string, line: number, column: number): Place | null {
-  const map = attemptCall(() => findSourceMap(url)) ?? mapInComment(toPath(url))
+  const map = attemptCall(() => findSourceMap(url) ?? mapInComment(toPath(url)))
   const entry = map?.findEntry(line, Math.max(0, column))
   if (entry === undefined || !('originalSource' in entry) || !URL.canParse(entry.originalSource)) return null
   const { href } = new URL(entry.originalSource)
@@ -32,7 +32,10 @@ function mapInComment (file: string): SourceMap | null {
   const known = readMaps.get(file)
   if (known !== undefined) return known
   if (readMaps.size >= MAX_FILES) readMaps.clear()
-  const map = isAbsolute(file) && !IN_PACKAGE.test(file) ? attemptCall(() => readMap(file)) ?? null : null
+  // For one that cannot be read.
+  readMaps.set(file, null)
+  if (!isAbsolute(file) || IN_PACKAGE.test(file)) return null
+  const map = readMap(file)
   readMaps.set(file, map)
   return map
 }

@@ -26,6 +26,16 @@ export function readProperty (value: unknown, key: string): unknown {
   }
 }
 
+/** A copy of properties of any value, each read once; undefined where one throws. */
+export function copyFields<K extends string> (value: unknown, names: readonly K[]): Partial<Record<K, unknown>> {
+  return Object.fromEntries(names.map((name) => [name, readProperty(value, name)])) as Partial<Record<K, unknown>>
+}
+
+/** The name of the class of an object; empty where it has none. */
+export function classOf (value: unknown): string {
+  return attemptCall(() => shortText((Object.getPrototypeOf(value) as object).constructor.name)) ?? ''
+}
+
 /** Whether a value is an error, of this or of another realm. */
 export function isError (value: unknown): boolean {
   return attemptCall(() => types.isNativeError(value) || value instanceof Error, () => false)
@@ -33,14 +43,15 @@ export function isError (value: unknown): boolean {
 
 /** The class of an error, or the name that it was given; for other values what was thrown, such as `Thrown string`. */
 export function nameOf (value: unknown): string {
-  const name = shortText(readProperty(value, 'name'))
-  const constructor = shortText(readProperty(readProperty(value, 'constructor'), 'name'))
+  const { name: given, message } = copyFields(value, ['name', 'message'])
+  const name = shortText(given)
+  const constructor = classOf(value)
   // A subclass that sets no name inherits that of its base; an error of the package `pg` has the name `error`.
   const isGiven = name !== undefined && !BASES.has(name) && name !== 'error'
-  if (isError(value)) return (isGiven ? name : constructor) ?? name ?? 'Error'
-  if (isErrorLike(value) && name !== undefined) return name
+  if (isError(value)) return (isGiven ? name : constructor) || (name ?? 'Error')
   if (value === null) return 'Thrown null'
-  if (typeof value === 'object' && constructor !== undefined && constructor !== 'Object') return `Thrown ${constructor}`
+  if (typeof value === 'object' && typeof message === 'string' && name !== undefined) return name
+  if (typeof value === 'object' && constructor !== '' && constructor !== 'Object') return `Thrown ${constructor}`
   return `Thrown ${typeof value}`
 }
 
@@ -49,13 +60,14 @@ export function messageOf (value: unknown): string {
   const message = readProperty(value, 'message')
   if (isError(value) && message === undefined) return ''
   if (isError(value)) return inspectValue(message)
-  if (isErrorLike(value)) return message as string
+  if (typeof value === 'object' && typeof message === 'string') return message
   return inspectValue(value)
 }
 
 /** The status of a thrown value, which is one of an error: from 400 to 599. Undefined where it has none. */
 export function statusIn (value: unknown): number | undefined {
-  return errorStatus(readProperty(value, 'statusCode')) ?? errorStatus(readProperty(value, 'status'))
+  const { statusCode, status } = copyFields(value, ['statusCode', 'status'])
+  return errorStatus(statusCode) ?? errorStatus(status)
 }
 
 /** The status of the answer to a thrown value: its own, or that of the reply, if it is one of an error; or 500. */
@@ -70,15 +82,18 @@ function errorStatus (value: unknown): number | undefined {
   return undefined
 }
 
+/** The code of an error as text; empty where it has none. */
+export function codeOf (error: unknown): string {
+  const code = readProperty(error, 'code')
+  if (typeof code === 'string' || typeof code === 'number') return String(code)
+  return ''
+}
+
 /** The stack of an error: `Error.prepareStackTrace` of the application may return any value, and may throw. */
 export function textOfStack (error: object): string {
   const stack = readProperty(error, 'stack')
   if (typeof stack === 'string') return stack
   return ''
-}
-
-function isErrorLike (value: unknown): boolean {
-  return typeof value === 'object' && typeof readProperty(value, 'message') === 'string'
 }
 
 function shortText (value: unknown): string | undefined {

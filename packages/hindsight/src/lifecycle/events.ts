@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyReply } from 'fastify'
-import { attemptCall } from '../call.js'
 
 /** One place in the order of a lifecycle's listeners, as it is after registration. */
 export interface Slot {
@@ -87,7 +86,8 @@ export type HeaderMask = (name: string, value: string) => string
 /** A copy of the current headers of a reply. */
 export function headersOf (reply: FastifyReply): Headers {
   // The raw response of the application's own server may lack `getHeaders`.
-  const headers = attemptCall(() => reply.getHeaders() as Record<string, HeaderValue>) ?? {}
+  if (!('getHeaders' in reply.raw)) return {}
+  const headers = reply.getHeaders() as Record<string, HeaderValue>
   for (const name in headers) {
     const value = headers[name]
     // Fastify appends cookies to the array of `Set-Cookie` in place.

@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { IncomingMessage } from 'node:http'
 import { cachedByObject } from '../call.js'
-import { readProperty } from '../errors/thrown-value.js'
 import type { DebugAccess } from '../http/debug-access.js'
 import type { Origin } from '../http/origin.js'
 import { targetOf } from '../http/requests.js'
@@ -18,7 +17,7 @@ import type { HookStage, PassName, Slot } from './events.js'
 const CODE_PATH = /\/(?:verif|confirm|activat|invit|reset|magic|otp|[2m]fa|redeem|unlock|log-?in|sign-?in)/i
 
 function namedParams (url: string, params: unknown): unknown {
-  const code = readProperty(params, 'code')
+  const { code } = Object(params) as { code?: unknown }
   const isSecret = /^(?=.*\d).{4,}/.test(String(code)) && CODE_PATH.test(url)
   return isSecret ? { ...params as object, verificationCode: code } : params
 }

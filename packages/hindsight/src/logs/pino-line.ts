@@ -1,4 +1,4 @@
-import { attemptCall } from '../call.js'
+import { parsedJson } from '../call.js'
 import { inspectValue } from '../view/text.js'
 
 /** Characters of one line. Of a longer one only the message is kept. */
@@ -20,7 +20,9 @@ type Fields = Record<string, unknown>
 
 /** The fields of a line; none where it is not JSON. */
 export function lineFields ({ text }: PinoLine): Fields | null {
-  return attemptCall(() => Object(JSON.parse(text)) as Fields) ?? null
+  const fields = parsedJson(text)
+  if (fields === undefined) return null
+  return Object(fields) as Fields
 }
 
 /** The key of the message of a line, which pino writes last: a field with the same key has an earlier place. */

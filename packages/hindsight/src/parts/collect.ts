@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
 import { errorsOf } from '../errors/masked-exceptions.js'
-import { messageOf } from '../errors/thrown-value.js'
+import { classOf, messageOf } from '../errors/thrown-value.js'
 import { isStream } from '../http/responses.js'
 import type { RequestTrace } from '../lifecycle/state.js'
 import type { Recording } from '../recording/recording.js'
@@ -63,15 +63,9 @@ export function watchChannels (
   stores: ReadonlyArray<readonly [channel: string, store: AsyncLocalStorage<any>, valueOf: (message: any) => unknown]> =
   []
 ): () => () => void {
-  const quiet = subscribers.map(([name, subscriber]) => [channel(name), (message: unknown): void => {
-    try {
-      subscriber(message as never)
-    } catch {
-      // It would become an uncaught exception.
-    }
-  }] as const)
-  const bound = stores.map(([name, store, valueOf]) =>
-    [channel(name), store, (message: unknown): unknown => attemptCall(() => valueOf(message))] as const)
+  const guarded = <T>(read: (message: never) => T) => (message: unknown) => attemptCall(() => read(message as never))
+  const quiet = subscribers.map(([name, subscriber]) => [channel(name), guarded(subscriber)] as const)
+  const bound = stores.map(([name, store, valueOf]) => [channel(name), store, guarded(valueOf)] as const)
   let watchers = 0
   return () => {
     if (watchers++ === 0) {
@@ -124,10 +118,7 @@ export function binaryText (value: unknown, type = ''): string | null {
   const media = type === '' ? '' : `, ${type.split(';', 1)[0]?.trim()}`
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes${media}]`
   if (value instanceof Blob) return `[binary, ${value.size} bytes${media}]`
-  if (isStream(value)) {
-    const { name } = (value as object).constructor ?? {}
-    return `[stream ${typeof name === 'string' && name !== '' ? name : 'Object'}]`
-  }
+  if (isStream(value)) return `[stream ${classOf(value) || 'Object'}]`
   // Parsers may have decoded binary content.
   const isBinary = typeof value === 'string' && value.slice(0, 1_000).includes('\0')
   return isBinary ? `[binary, ${Buffer.byteLength(value)} bytes${media}]` : null
@@ -157,16 +148,12 @@ export function recordedData (trace: RequestTrace, names?: string[]): Record<str
 
 /** The route of a request, masked; null where none matched. */
 export function matchedRoute (trace: RequestTrace): ProfiledRoute | null {
-  return redacted(trace, routeOf(trace.recording))
+  return redacted(trace, trace.recording.matchedRoute?.() ?? null)
 }
 
 /** Data of parts, whose masks do not hide the path parameters of this request. */
 function redacted<T> ({ mask, services }: RequestTrace, data: T): T {
   return mask === services.mask ? data : plainCopy(data, mask.redact) as T
-}
-
-function routeOf ({ matchedRoute }: Recording): ProfiledRoute | null {
-  return attemptCall(() => matchedRoute?.()) ?? null
 }
 
 /** What is recorded of a request whose response is not sent yet, masked; `shown` are the parts whose data it has. */
@@ -180,7 +167,7 @@ export function unfinishedProfile (trace: RequestTrace, shown: readonly Part[]):
     time: new Date(timing.startedTime).toISOString(),
     status: reply.statusCode,
     method: request.method,
-    route: routeOf(recording) ?? (route === null ? null : { ...route, methods: [] }),
+    route: recording.matchedRoute?.() ?? (route === null ? null : { ...route, methods: [] }),
     duration: (internalSince ?? performance.now()) - timing.startedAt - timing.own,
     exceptions,
     logs: log?.records() ?? [],

@@ -195,13 +195,13 @@ export function problemsOf (part: Part, profile: Profile): { errors: number, war
   if (failureOf(profile, part.name) !== undefined) return { errors: 1, warnings: 0 }
   const { problem, warnings } = part.panel ?? {}
   const numberFrom = (read: CollectorPanel['problem']): number =>
-    Number(attemptCall(() => read?.(dataFor(part, profile), profile), () => 0)) || 0
+    Number(valuesOf(part, profile, (data) => read?.(data, profile))[0]) || 0
   return { errors: numberFrom(problem), warnings: numberFrom(warnings) }
 }
 
 /** The number of entries of a panel; 0: it has no data; undefined: unknown. */
 export function countOf (part: Part, profile: Profile): number | undefined {
-  return attemptCall(() => part.panel?.count?.(dataFor(part, profile), profile))
+  return valuesOf(part, profile, (data) => part.panel?.count?.(data, profile))[0] as number | undefined
 }
 
 /**

@@ -1,5 +1,4 @@
 import createError from '@fastify/error'
-import { attemptCall } from '../call.js'
 import { DATA_NOTE, hintParts, messageParts } from '../error-page/render-text.js'
 import { shortFile } from '../errors/stack-frame.js'
 import { mainCause } from '../errors/exception.js'
@@ -51,7 +50,7 @@ export function profileMarkdown (
   const head = [
     `# ${outcome}`,
     DATA_NOTE,
-    ...messageParts(mainCauseOf(profile)),
+    ...messageParts(mainCause(profile)?.message),
     codeSpan(cutText(`${method} ${url}`, MAX_TITLE)),
     facts(profile)
   ]
@@ -140,10 +139,6 @@ function blocksOf ({ name, title, text, blocks = [] }: Section, space: number, o
 
 function size (blocks: readonly string[]): number {
   return blocks.reduce((sum, block) => sum + Buffer.byteLength(block) + 2, 0)
-}
-
-function mainCauseOf (profile: Profile): string | undefined {
-  return attemptCall(() => mainCause(profile)?.message, () => undefined)
 }
 
 function facts ({ token, time, duration, ip, parent, followOf, route }: Profile): string {

@@ -1,11 +1,11 @@
 import type { FastifyReply } from 'fastify'
-import { attemptCall } from '../call.js'
+import { parsedJson } from '../call.js'
 import type { FailureProfile } from '../error-page/failure-profile.js'
 import { renderFailure } from '../error-page/render-failure.js'
 import type { FlattenedException } from '../errors/exception.js'
 import { failureSummary } from '../errors/failure-summary.js'
 import { hintsFor, type Hint } from '../errors/hints.js'
-import { readProperty } from '../errors/thrown-value.js'
+import { codeOf, messageOf } from '../errors/thrown-value.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { absoluteUrl } from '../http/origin.js'
 import { prefersHtml, targetOf, type Representation } from '../http/requests.js'
@@ -110,9 +110,9 @@ function defaultNotFound ({ raw: { method, url } }: RequestTrace['request']): st
 
 // `{"statusCode":500,"code":"…","error":"Internal Server Error","message":"…"}`; `code` only if the error has one.
 function isDefaultError (error: Error, { statusCode }: FastifyReply, payload: string): boolean {
-  const [code, message] = [readProperty(error, 'code'), readProperty(error, 'message')]
-  const expected = { ...(code !== undefined && { code }), error: STATUS_CODES[statusCode], message, statusCode }
-  const body = attemptCall(() => Object(JSON.parse(payload)) as Record<string, unknown>) ?? {}
+  const [code, message] = [codeOf(error), messageOf(error)]
+  const expected = { ...(code !== '' && { code }), error: STATUS_CODES[statusCode], message, statusCode }
+  const body = Object(parsedJson(payload)) as Record<string, unknown>
   return Object.keys(body).sort().join() === Object.keys(expected).join() &&
     Object.entries(expected).every(([name, value]) => String(body[name]) === String(value))
 }

@@ -6,7 +6,7 @@ import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
 import { EventRecorder } from '../lifecycle/event-recorder.js'
-import { readProperty } from '../errors/thrown-value.js'
+import { codeOf } from '../errors/thrown-value.js'
 import { replayContext, requestContext, type RequestTrace } from '../lifecycle/state.js'
 import type { ProfilerSettings } from '../options.js'
 import { WorkLog } from '../lifecycle/work-log.js'
@@ -162,8 +162,7 @@ export class Recorder {
     if (earlier !== null) {
       recording.raisedBy = null
       // What cannot be sent may be refused again for the response about that.
-      const code = readProperty(error, 'code')
-      const isSame = earlier.refused !== undefined && code === readProperty(earlier.error, 'code')
+      const isSame = earlier.refused !== undefined && codeOf(error) === codeOf(earlier.error)
       if (isSame) recording.failure.after = earlier.after
       else {
         recording.failure.after = 'failure'

@@ -5,7 +5,7 @@ import { finished, Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { callsBefore, withStackLimit } from '../call.js'
-import { readProperty } from '../errors/thrown-value.js'
+import { classOf, codeOf } from '../errors/thrown-value.js'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { connectionOf } from '../http/requests.js'
@@ -207,7 +207,7 @@ export class SendingRecord {
     this.#passed++
     this.#isReplaceable = !this.#hookFailed && (this.#passed === 1 || wasStream)
     this.#wasClosed ||= this.#socket?.destroyed === true
-    this.#stream = isStream(payload) ? String(readProperty(readProperty(payload, 'constructor'), 'name')) : undefined
+    this.#stream = isStream(payload) ? classOf(payload) : undefined
     // Before the headers, Fastify sends an error instead.
     watchBody(payload, (error) => { if (this.#reply?.raw.headersSent === true) this.#sendError ??= error })
   }
@@ -236,7 +236,7 @@ export class SendingRecord {
 
   /** What an error is about that was raised although a response was sent: errors to record. */
   refuse (request: FastifyRequest, error: unknown): unknown[] {
-    const isLogged = readProperty(error, 'code') === ALREADY_SENT
+    const isLogged = codeOf(error) === ALREADY_SENT
     // A response that the application has written to `reply.raw` is no first one.
     const isRepeated = isLogged || (this.#passed > 1 && isHeadersSent(error))
     if (isRepeated && this.#answersUncaught) return []
@@ -300,12 +300,12 @@ function statusOnSocket ({ raw, request }: FastifyReply, hasFailed: boolean): nu
 
 /** Whether Node.js has refused to write the headers of a response a second time. */
 export function isHeadersSent (error: unknown): boolean {
-  return /^ERR_HTTP2?_HEADERS_SENT$/.test(String(readProperty(error, 'code')))
+  return /^ERR_HTTP2?_HEADERS_SENT$/.test(codeOf(error))
 }
 
 /** Why Node.js has refused what was received on a connection; null where it has not. */
 function refusalBy (error: unknown): string | null {
-  const code = String(readProperty(error, 'code'))
+  const code = codeOf(error)
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'the request was not complete in time (requestTimeout)'
   // The client has closed the connection within a message.
   const isRefusal = code.startsWith('HPE_') && code !== 'HPE_INVALID_EOF_STATE'

@@ -1,4 +1,4 @@
-import { attemptCall, withStackLimit } from '../call.js'
+import { parsedJson, withStackLimit } from '../call.js'
 import { httpError } from '../http/http-errors.js'
 import type { Recording } from './recording.js'
 
@@ -16,6 +16,6 @@ export function unserializedError (recording: Recording, payload: unknown): Erro
   const { failure } = recording
   if (failure === null || typeof payload !== 'string' || !UNSERIALIZED.test(payload)) return null
   recording.defaultAnswers = [payload]
-  const { message } = attemptCall(() => JSON.parse(payload) as { message?: unknown }) ?? {}
+  const { message } = Object(parsedJson(payload)) as { message?: unknown }
   return withStackLimit(0, () => new UnserializedError(String(message), { cause: failure.error }))
 }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import createError from '@fastify/error'
 import { attemptCall } from '../call.js'
-import type { FlattenedException } from '../errors/exception.js'
+import { mainCause, type FlattenedException } from '../errors/exception.js'
 import { withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../lifecycle/events.js'
 import type { ProfiledRoute } from '../recording/recording.js'
@@ -132,6 +132,8 @@ export function readProfile (stored: Profile): Profile {
     if (invalid !== undefined) throw new InvalidProfileError(invalid, type)
   }
   makeConvertible(stored)
+  // Every reader names the failure by it.
+  if (attemptCall(() => mainCause(stored)) === undefined) throw new InvalidProfileError('exceptions', 'errors')
   const logs = attemptCall(() => withNotifications(stored.logs, stored.events, Date.parse(stored.time)))
   return logs === undefined ? stored : { ...stored, logs }
 }

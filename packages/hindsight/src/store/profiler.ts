@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Tokens } from '@fastify/csrf'
 import { LruMap } from 'toad-cache'
 import { attemptCall, settlesWithin } from '../call.js'
-import { messageOf, readProperty } from '../errors/thrown-value.js'
+import { messageOf } from '../errors/thrown-value.js'
 import type { Part } from '../parts/part.js'
 import { httpError } from '../http/http-errors.js'
 import { boundedRecord } from './summary.js'
@@ -218,7 +218,7 @@ export class Profiler {
       this.#unreadableSince = null
       return result
     } catch (error) {
-      const status = Number(readProperty(error, 'statusCode') ?? 503)
+      const status = Number((Object(error) as { statusCode?: unknown }).statusCode ?? 503)
       if (status >= 500) this.#unreadableSince ??= Date.now()
       if (typeof error === 'object' && error !== null && 'statusCode' in error) throw error
       throw new ProfileStoreError(`The store of profiles failed: ${messageOf(error)}`, { cause: error })

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { attemptCall } from '../call.js'
+import { parsedJson } from '../call.js'
 import type { Profile, ProfileSummary } from './profile.js'
 import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
 import { DEFAULT_BOUNDS, emptyTotals, groupToEvict, mayPin, rangeOf, sumOf, TooManyPinnedError } from './storage.js'
@@ -73,7 +73,7 @@ export class SqlStorage implements ProfileStorage {
     const sql = `select json from ${this.#profiles} where token = ?`
     const [row] = await this.#database.read(async (query) => await query(sql, [token]))
     // Undefined, too, for damage within a text, which the database does not detect.
-    return attemptCall(() => row && JSON.parse(String(row.json)) as Profile)
+    return row && parsedJson(String(row.json)) as Profile | undefined
   }
 
   async search (options: SearchOptions): Promise<ProfilePage> {

@@ -1,12 +1,11 @@
 import { attemptCall } from '../call.js'
 import { mainCause, type FlattenedException } from '../errors/exception.js'
-import { readProperty } from '../errors/thrown-value.js'
 import { percentDecoded } from '../http/requests.js'
 import { isWarningOrWorse, mostSevere, type LogRecord } from '../logs/log-record.js'
 import { plainCopy } from '../parts/collect.js'
 import { parts as allParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
-import { labelOf, problemsOf, valuesOf } from '../parts/read.js'
+import { dataOf, labelOf, problemsOf, valuesOf } from '../parts/read.js'
 import { formatCount, cutText } from '../view/text.js'
 import { isFailure, ISSUE_SEPARATOR, type Profile, type ProfileSummary } from './profile.js'
 
@@ -88,9 +87,9 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   }
   const exceptionLines = found.flatMap(([name, lines]) => name === EXCEPTION ? lines : [])
   // No criterion of an application has a capital letter in its name.
-  const { followOf, collectors: { request } } = profile
-  const refererUrl = readProperty(readProperty(request, 'headers'), 'referer')
-  const serverUrl = readProperty(request, 'serverUrl')
+  const { followOf } = profile
+  const { headers, serverUrl } = dataOf(profile, 'request')
+  const { referer: refererUrl } = Object(headers) as { referer?: unknown }
   const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: issuesOf(parts, profile) }
   for (const [name, value] of Object.entries({ followOf, ...noise, refererUrl, serverUrl })) {
     if (value !== undefined) found.push([name, [lineOf(String(value))]])

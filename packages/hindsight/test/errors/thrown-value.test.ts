@@ -1,5 +1,5 @@
 import t from 'tap'
-import { fieldsOf, nameOf, statusOf } from '../../src/errors/thrown-value.js'
+import { classOf, codeOf, copyFields, fieldsOf, nameOf, statusOf } from '../../src/errors/thrown-value.js'
 
 t.test('an error is named by its class, or as it was given', async (t) => {
   class CheckoutError extends Error {}
@@ -20,6 +20,17 @@ t.test('an error is named by its class, or as it was given', async (t) => {
     [null, 'Thrown null']
   ]
   for (const [value, name] of cases) t.equal(nameOf(value), name)
+})
+
+t.test('a property that cannot be read is missing, and the others are read', async (t) => {
+  const refuse = (): never => { throw new Error('no') }
+  const proxy = new Proxy(new Error('x'), { get: refuse, getPrototypeOf: refuse })
+  const error = Object.defineProperty(new Error('x'), 'code', { get: refuse })
+  t.same(copyFields(error, ['message', 'code', 'cause']), { message: 'x', code: undefined, cause: undefined })
+  t.same(copyFields(null, ['message']), { message: undefined })
+  for (const value of [error, proxy, null, undefined, 'x', {}, { code: { toString: refuse } }]) t.equal(codeOf(value), '')
+  t.same([{ code: 'E1' }, { code: 11000 }].map(codeOf), ['E1', '11000'])
+  t.same([new Map(), error, proxy, Object.create(null), null].map(classOf), ['Map', 'Error', '', '', ''])
 })
 
 t.test('the own properties of an error are plain data, and no getter is called', async (t) => {

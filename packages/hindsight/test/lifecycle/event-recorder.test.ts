@@ -17,7 +17,7 @@ type HeadersOfReply = Record<string, string | number | string[]>
 
 /** A reply whose headers are those of the object as it is when they are read. */
 function replyOf (headers: HeadersOfReply = {}, statusCode = 200): FastifyReply {
-  return { getHeaders: () => ({ ...headers }), statusCode } as unknown as FastifyReply
+  return { raw: { getHeaders () {} }, getHeaders: () => ({ ...headers }), statusCode } as unknown as FastifyReply
 }
 
 const mask = (name: string, value: string): string => name === 'set-cookie' ? value.replace(/=[^;]*/, '=***') : value

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { partMarkdown, profileMarkdown } from '../../src/reading/profile-markdown.js'
-import type { Profile } from '../../src/store/profile.js'
+import { readProfile, type Profile } from '../../src/store/profile.js'
 import { newest } from '../support/app.js'
 import { failure, profile } from '../parts/fixture.js'
 import { sample } from '../parts/sample.js'
@@ -89,14 +89,17 @@ t.test('the source of a place is shown once, though several exceptions have it',
 
 t.test('invalid fields of stored profiles are skipped', async (t) => {
   for (const odd of [
-    { exceptions: undefined, logs: undefined, events: undefined },
+    { events: undefined },
     {
-      exceptions: [{}, { name: 1, frames: [{ excerpt: { lines: 'x' } }, { excerpt: { lines: [1] } }, null], errors: ['x', [{}]] }],
-      logs: [{}, null],
+      exceptions: [{}, { name: 1, frames: [{ excerpt: { lines: 'x' } }, { excerpt: { lines: [1] } }], errors: [[{}]] }],
+      logs: [{}],
       events: [{}, { changes: { headers: [{}], status: null } }]
     },
-    { route: 'x', status: 1, url: null, collectors: { request: { headers: 'x', body: 1 }, router: { tried: [{}] }, security: [], params: { a: null } } }
-  ]) t.match(profileMarkdown({ ...profile('000001'), ...odd } as unknown as Profile), 'All of a part: `fastify-hindsight show 000001 --part <part>`')
+    { route: 'x', status: 1, collectors: { request: { headers: 'x', body: 1 }, router: { tried: [{}] }, security: [], params: { a: null } } }
+  ]) {
+    const stored = readProfile({ ...profile('000001'), ...odd } as unknown as Profile)
+    t.match(profileMarkdown(stored), 'All of a part: `fastify-hindsight show 000001 --part <part>`')
+  }
 })
 
 t.test('a success has its status, and no exceptions', async (t) => {

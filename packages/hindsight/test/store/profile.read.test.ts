@@ -25,7 +25,9 @@ t.test('data of another form are no profile', async (t) => {
   for (const [changes, message] of [
     [{ url: null }, '"url" must be a string'], [{ token: { toString: 'x' } }, '"token" must be a string'], [{ status: '200' }, '"status" must be a number'],
     [{ collectors: [] }, '"collectors" must be an object'], [{ collectors: null }, '"collectors" must be an object'],
-    [{ logs: 'x' }, '"logs" must be a list of objects'], [{ exceptions: [null] }, '"exceptions" must be a list of objects']
+    [{ logs: 'x' }, '"logs" must be a list of objects'], [{ exceptions: [null] }, '"exceptions" must be a list of objects'],
+    [{ exceptions: [{ frames: [null] }] }, '"exceptions" must be errors'], [{ exceptions: [{ errors: ['x'] }] }, '"exceptions" must be errors'],
+    [{ exceptions: [{ fields: null }] }, '"exceptions" must be errors']
   ] as const) {
     const expected = { statusCode: 400, code: 'HINDSIGHT_INVALID_PROFILE', message: `The stored profile is not in the format of this version: ${message}.` }
     t.throws(() => readProfile({ ...sample(), ...changes } as unknown as Profile), expected)

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { attemptCall, cachedFunction } from '../../call.js'
+import { attemptCall, cachedFunction, parsedJson } from '../../call.js'
 import type { Services } from '../../lifecycle/state.js'
-import { packageVersion } from '../../require.js'
+import { packageVersion, textOfFile } from '../../require.js'
 import { fieldsPart, type Data } from '../read.js'
 import type { Values } from '../section.js'
 
@@ -77,10 +77,10 @@ export function revisionOf (folder: string): string | undefined {
   const found = findUp(folder, '.git')
   if (found === undefined) return undefined
   // In a worktree or a submodule `.git` is a file that names the folder.
-  const linked = /^gitdir: (.+)$/.exec(textOf(found))?.[1]
+  const linked = /^gitdir: (.+)$/.exec(textOfFile(found))?.[1]
   const git = resolve(dirname(found), linked ?? found)
   // Each line of this log has the revisions before and after a change of HEAD.
-  const last = textOf(join(git, 'logs', 'HEAD')).split('\n').at(-1) ?? ''
+  const last = textOfFile(join(git, 'logs', 'HEAD')).split('\n').at(-1) ?? ''
   return REVISION.exec(last)?.[1]
 }
 
@@ -99,7 +99,7 @@ export function dependenciesOf (folder: string): string[] {
 }
 
 function manifestOf (path: string): { dependencies?: unknown, version?: unknown } {
-  return attemptCall(() => (JSON.parse(textOf(path)) ?? {}) as object, () => ({}))
+  return Object(parsedJson(textOfFile(path))) as object
 }
 
 /** The path in the folder or the nearest folder above it. */
@@ -109,9 +109,4 @@ function findUp (folder: string, path: string): string | undefined {
     if (attemptCall(() => existsSync(join(at, path)), () => false)) return join(at, path)
     if (dirname(at) === at) return undefined
   }
-}
-
-/** The text of a file without white space at its ends; empty where it cannot be read. */
-function textOf (path: string): string {
-  return attemptCall(() => readFileSync(path, 'utf8').trim(), () => '')
 }

@@ -1,4 +1,4 @@
-import { messageOf, readProperty } from '../../errors/thrown-value.js'
+import { messageOf } from '../../errors/thrown-value.js'
 import { readProfile, type Profile } from '../../store/profile.js'
 import type { Part, PublishedServices, TimelineEntry } from '../part.js'
 import { listOf, timelineOf, type Data } from '../read.js'
@@ -31,7 +31,7 @@ export async function withCalled (
   if (!debug || call?.profile === undefined) return undefined
   const address = profileAddress(call.profile, settings.calledHosts)
   const called = await calledAt(address, parts).catch((error: unknown): Called =>
-    ({ problem: messageOf(readProperty(error, 'cause') ?? error) }))
+    ({ problem: messageOf((error as Error).cause ?? error) }))
   return { ...data, calls: calls.with(number - 1, { ...call, called }) }
 }
 

@@ -2,7 +2,7 @@ import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { performance, roundTime } from '../../clock.js'
 import { appSource, appSources } from '../../errors/stack-frame.js'
-import { messageOf, readProperty } from '../../errors/thrown-value.js'
+import { codeOf, messageOf, nameOf } from '../../errors/thrown-value.js'
 import type { HookRun } from '../../lifecycle/event-recorder.js'
 import type { Recording } from '../../recording/recording.js'
 import { onWorkEnd, recordingIn, requestContext, type ContextRecording, type Services } from '../../lifecycle/state.js'
@@ -225,5 +225,5 @@ function headersOf (headers: unknown): Record<string, unknown> {
 
 // The AggregateError of connections to several addresses has a code and no message.
 function textOf (error: unknown): string {
-  return messageOf(error) || String(readProperty(error, 'code'))
+  return messageOf(error) || codeOf(error) || nameOf(error)
 }

@@ -1,6 +1,6 @@
 import { cachedFunction } from '../../call.js'
 import { flattenError } from '../../errors/masked-exceptions.js'
-import { readProperty } from '../../errors/thrown-value.js'
+import { copyFields, readProperty } from '../../errors/thrown-value.js'
 import { MASKED, type Mask } from '../../mask/mask.js'
 import type { Query } from '../../queries/query.js'
 import { cutText } from '../../view/text.js'
@@ -168,17 +168,17 @@ export function errorOf (
   const parent = readProperty(given, 'parent')
   // Of Sequelize: that of the database.
   const error = parent instanceof Error ? parent : given
+  const copy = copyFields(error, ['sql', ...ERROR_FIELDS])
   const shown = (text: string): string => mask.text(cutText(text, 1_000))
-  const sent = readProperty(error, 'sql')
   // Sequelize has replaced names: the position is that in another text.
-  const isOther = typeof sent === 'string' && sent !== statement
+  const isOther = typeof copy.sql === 'string' && copy.sql !== statement
   const fields = ERROR_FIELDS.filter((name) => name !== 'position' || !isOther).flatMap((name) => {
-    const value = readProperty(error, name)
+    const value = copy[name]
     if (typeof value === 'number') return [[name, value]]
     if (typeof value === 'string') return [[name, shown(value)]]
     return []
   })
-  const position = Number(readProperty(error, 'position'))
+  const position = Number(copy.position)
   // Of Prisma: after an excerpt of the code.
   const message = flattenError(error)[0]?.message.replace(/^\s*Invalid `[^]*\n/, '') ?? ''
   return {

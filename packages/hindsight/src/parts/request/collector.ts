@@ -3,15 +3,16 @@ import type { TLSSocket } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
-import { attemptCall } from '../../call.js'
+import { parsedJson } from '../../call.js'
 import { isSentByFastify } from '../../errors/declared-place.js'
 import { sourceOfCaller } from '../../errors/stack-frame.js'
+import { codeOf, messageOf } from '../../errors/thrown-value.js'
 import { targetOf } from '../../http/requests.js'
 import { isResponse } from '../../http/responses.js'
 import { attributesOf, type RequestTrace } from '../../lifecycle/state.js'
 import type { Recording } from '../../recording/recording.js'
 import type { Mask } from '../../mask/mask.js'
-import { formatInteger } from '../../view/text.js'
+import { formatInteger, safeJson } from '../../view/text.js'
 import { binaryText, handlerName, snapshotOf } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
 import { definePart } from '../part.js'
@@ -85,8 +86,8 @@ function sentBodyOf (body: unknown, copy: unknown, chunks: readonly Buffer[] | n
   if (chunks?.length) {
     const text = Buffer.concat(chunks).toString()
     // Most clients send what `JSON.stringify` makes.
-    if (text === attemptCall(() => JSON.stringify(body), () => text)) return undefined
-    sent = attemptCall((): unknown => JSON.parse(text))
+    if (text === safeJson(body)) return undefined
+    sent = parsedJson(text)
   }
   if (sent === undefined || isDeepStrictEqual(sent, body)) return undefined
   return snapshotOf(sent)
@@ -117,10 +118,8 @@ function partText (value: object): unknown {
 
 // The messages of Fastify's parsers do not contain the body.
 function parserError ({ request, recording }: RequestTrace): string | null {
-  if (request.body != null) return null
-  const { code, message } = Object(recording.raised) as { code?: unknown, message?: unknown }
-  if (typeof code !== 'string' || !code.startsWith('FST_ERR_CTP_')) return null
-  return `not parsed: ${String(message)}`
+  if (request.body != null || !codeOf(recording.raised).startsWith('FST_ERR_CTP_')) return null
+  return `not parsed: ${messageOf(recording.raised)}`
 }
 
 /** Maximum characters of a response body that are recorded. */
@@ -246,7 +245,7 @@ export function hasText (headers: Readonly<Record<string, unknown>>): boolean {
 /** A body of `length` bytes as the profile stores it. JSON becomes data, whose fields are masked by their names. */
 export function shownText (text: string, length: number, mask: Mask): unknown {
   if (length <= MAX_BODY && /^\s*[[{]/.test(text)) {
-    const json = attemptCall((): unknown => JSON.parse(text))
+    const json = parsedJson(text)
     if (json !== undefined) return mask.value(json)
   }
   // Masked before it is truncated: a part of a secret may not be recognized.

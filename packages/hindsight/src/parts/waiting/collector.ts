@@ -2,7 +2,7 @@ import { roundTime } from '../../clock.js'
 import { attemptCall } from '../../call.js'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { shortFile } from '../../errors/stack-frame.js'
-import { readProperty } from '../../errors/thrown-value.js'
+import { codeOf } from '../../errors/thrown-value.js'
 import { isRetrieval } from '../../http/requests.js'
 import { isLifecycleStage } from '../../lifecycle/events.js'
 import type { RequestTrace } from '../../lifecycle/state.js'
@@ -51,7 +51,7 @@ export const MIN_AGE = 1_000
 export const waited = definePart<Waiting>({
   name: 'waiting',
   fail (trace, error) {
-    if (readProperty(error, 'code') === 'FST_ERR_HANDLER_TIMEOUT') keepWaiting(trace)
+    if (codeOf(error) === 'FST_ERR_HANDLER_TIMEOUT') keepWaiting(trace)
     return undefined
   },
   end (trace, ending) {

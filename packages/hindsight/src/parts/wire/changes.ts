@@ -1,5 +1,5 @@
 import { isDeepStrictEqual, types } from 'node:util'
-import { readProperty } from '../../errors/thrown-value.js'
+import { classOf } from '../../errors/thrown-value.js'
 import { snapshotOf } from '../collect.js'
 
 /** A value that is not the same before and after. */
@@ -169,6 +169,5 @@ function typeOf (value: unknown): string {
   if (!isObject(value)) return typeof value
   if (Array.isArray(value)) return 'array'
   if (types.isProxy(value) || isPlain(value)) return 'object'
-  const constructor = readProperty(Object.getPrototypeOf(value), 'constructor')
-  return String(readProperty(constructor, 'name') || 'object').slice(0, 60)
+  return (classOf(value) || 'object').slice(0, 60)
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { attemptCall } from '../../call.js'
+import { attemptCall, parsedJson } from '../../call.js'
 import { performance } from '../../clock.js'
-import { readProperty } from '../../errors/thrown-value.js'
 import { LastHook, internalHook } from '../../lifecycle/hooks.js'
 import { traceOf, type RequestTrace } from '../../lifecycle/state.js'
 import type { Mask } from '../../mask/mask.js'
@@ -52,17 +51,18 @@ type IsLast = (request: FastifyRequest) => boolean
  * the application.
  */
 export function compareMessages (app: FastifyInstance): Record<'preValidation' | 'preSerialization', LastHook> {
-  const failed = (error: unknown): void => app.hindsight.warn('A message was not compared', error)
+  const attempt = (compare: () => void): void =>
+    attemptCall(compare, (error) => app.hindsight.warn('A message was not compared', error))
   const requestHook = (compare: (trace: RequestTrace) => void, isLast: IsLast) =>
     function hindsightReceived (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void {
       const trace = traceOf(request)
-      if (isLast(request)) attemptCall(() => compare(trace), failed)
+      if (isLast(request)) attempt(() => compare(trace))
       done(trace.recording.events?.calledBackWith)
     }
   const payloadHook = (compare: typeof compareSerialized, isLast: IsLast) => function hindsightSent (
     request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
   ): void {
-    if (isLast(request)) attemptCall(() => compare(traceOf(request), payload), failed)
+    if (isLast(request)) attempt(() => compare(traceOf(request), payload))
     done(null, payload)
   }
   const last = {
@@ -113,7 +113,7 @@ function compareSerialized (trace: RequestTrace, text: unknown): void {
   if (typeof text !== 'string' || text.length > MAX_TEXT) return
   const declared = responseSchema(trace)
   if (declared.schema === undefined && pathTo(returned.value, isOther) === null) return
-  const sent = attemptCall((): unknown => JSON.parse(text))
+  const sent = parsedJson(text)
   if (sent !== undefined) recordChanges(trace, 'response', declared, changesOf(returned.value, sent, true))
 }
 
@@ -158,11 +158,11 @@ export function responseSchema ({ request, reply }: RequestTrace, code = reply.s
 
 /** The schema for a media type, where there are several. */
 function contentSchema (schema: unknown, name: string, header: unknown): Declared {
-  const content = readProperty(schema, 'content')
+  const { content } = Object(schema) as Data
   if (!isObject(content)) return { schema, name }
   const type = String(header).split(';', 1).join().trim().toLowerCase()
   const key = Object.hasOwn(content, type) ? type : '*/*'
-  return { schema: readProperty(content[key], 'schema'), name: `${name}/content/${key}/schema` }
+  return { schema: (Object(content[key]) as Data).schema, name: `${name}/content/${key}/schema` }
 }
 
 export function fieldText (part: string, path: ValueChange['path'], count: number, mask: Mask): string {
@@ -194,6 +194,9 @@ function shownSide ({ type, copy }: Side, { path, near }: ValueChange, mask: Mas
   const siblings: object = Array.isArray(near) ? beside.map(([, value]) => value) : Object.fromEntries(beside)
   const levels = [...path.slice(1).map(() => ({})), siblings]
   const nested = path.reduceRight<unknown>((inner, name, i) => Object.assign(levels[i] ?? {}, { [name]: inner }), copy)
-  const shown = path.reduce((value, name) => readProperty(value, String(name)), mask.value(nested))
+  let shown = mask.value(nested)
+  for (const name of path) {
+    if (Object(shown) === shown) shown = (shown as Data)[name]
+  }
   return visibleLine(cutText(safeJson(shown), MAX_VALUE))
 }

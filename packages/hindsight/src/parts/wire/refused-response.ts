@@ -1,4 +1,4 @@
-import { messageOf, readProperty } from '../../errors/thrown-value.js'
+import { codeOf, messageOf, textOfStack } from '../../errors/thrown-value.js'
 import { invalidHeaders } from '../../http/responses.js'
 import { HEAD_HOOK } from '../../lifecycle/hooks.js'
 import type { RequestTrace } from '../../lifecycle/state.js'
@@ -32,12 +32,12 @@ const INVALID_HEADER = /^ERR_(?:INVALID_CHAR|INVALID_HTTP_TOKEN|HTTP_INVALID_HEA
 /** Why a response was refused; records which of its values could not be serialized. */
 export function refusedResponse (trace: RequestTrace, error: unknown): RefusedResponse | undefined {
   const { reply, recording } = trace
-  const code = String(readProperty(error, 'code'))
+  const code = codeOf(error)
   // A hook of the route may have replaced the payload after it.
   const isLast = !hasHook(trace, 'onSend') && !hasHook(trace, 'preSerialization')
   const hook = isLast ? recording.sending.changedBy : undefined
   // For a HEAD request that Fastify answers as GET, it reads the length of the payload.
-  const isOfHead = code === 'ERR_INVALID_ARG_TYPE' && String(readProperty(error, 'stack')).includes(HEAD_HOOK)
+  const isOfHead = code === 'ERR_INVALID_ARG_TYPE' && textOfStack(error as object).includes(HEAD_HOOK)
   const unsendable = UNSENDABLE.get(isOfHead ? 'FST_ERR_REP_INVALID_PAYLOAD_TYPE' : code)
   if (unsendable !== undefined) {
     const isHandlers = hook === undefined && recording.timing.serializeStart === 0 && code.endsWith('_TYPE')
@@ -122,7 +122,7 @@ function schemaName (name: string): string {
 function shapeOf (value: unknown, depth = 0): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return '[]'
-    return `[${shapeOf(readProperty(value, '0'), depth + 1)}]`
+    return `[${shapeOf(Object.getOwnPropertyDescriptor(value, 0)?.value, depth + 1)}]`
   }
   if (!isObject(value)) return typeof value
   const names = Object.keys(value)

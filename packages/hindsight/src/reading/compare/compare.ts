@@ -34,7 +34,7 @@ export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] 
 
 function comparedOf (profile: Profile) {
   const { token, time, method, url, status, duration, route } = profile
-  const cause = attemptCall(() => mainCause(profile), () => null)
+  const cause = mainCause(profile)
   const exception = cause === null ? null : `${cause.name}: ${cause.message}`
   return { token, time, method, url, status, duration, route: route?.name ?? null, exception }
 }

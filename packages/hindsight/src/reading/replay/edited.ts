@@ -1,5 +1,5 @@
 import { parse } from 'node:querystring'
-import { attemptCall } from '../../call.js'
+import { parsedJson } from '../../call.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { visibleText, visibleLine } from '../../view/text.js'
@@ -61,7 +61,7 @@ export function editedRequest (
 
 /** A body in which masked values have places; undefined: it is sent as it is. */
 function parsedBody (text: string, type: string): unknown {
-  if (/json/i.test(type)) return attemptCall((): unknown => JSON.parse(text))
+  if (/json/i.test(type)) return parsedJson(text)
   if (type.startsWith('application/x-www-form-urlencoded')) return { ...parse(text) }
   return text
 }

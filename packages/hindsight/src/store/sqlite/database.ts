@@ -122,8 +122,7 @@ export class SqliteDatabase implements SqlDatabase {
         else if (!isDamage || isSetAside || !this.#mayReplace) throw new StorageUnusableError(this.place, message)
         else if (isIncomplete && !isReopened) {
           // Another program removed a table: what is missing is created when the file is opened.
-          attemptCall(() => this.#connection?.close())
-          this.#connection = null
+          this.#disconnect()
           isReopened = true
         } else [damage, isSetAside] = [message, true]
       }
@@ -146,9 +145,7 @@ export class SqliteDatabase implements SqlDatabase {
       if (identityOf(this.place) === opened) return this.#connection
       this.#warn(`The store "${this.place}" was removed; a new one is created.`)
     }
-    // One that is damaged or removed cannot always be closed in order.
-    attemptCall(() => this.#connection?.close())
-    this.#connection = null
+    this.#disconnect()
     return withLock(this.place, () => {
       // Another process may have replaced the damaged file already.
       if (damage !== null && (opened === null || opened === identityOf(this.place))) this.#setAside(damage)
@@ -160,6 +157,12 @@ export class SqliteDatabase implements SqlDatabase {
       this.#identity = identityOf(this.place)
       return (this.#connection = connect(this.place, this.#mayReplace))
     })
+  }
+
+  // A file that is damaged or removed cannot always be closed in order.
+  #disconnect (): void {
+    attemptCall(() => this.#connection?.close())
+    this.#connection = null
   }
 
   #setAside (reason: string): void {
