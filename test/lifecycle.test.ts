@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import type { FastifyInstance } from 'fastify'
 import { lifecycle } from '../app/lifecycle.js'
 import { HOOK_OF_STAGE, type Stage } from '../lib/stages.js'
-import type { Outcome } from '../packages/hindsight/src/lifecycle/events.js'
+import type { Outcome } from '../packages/hindsight/src/recording/events.js'
 import type { Profile } from '../packages/hindsight/src/store/profile.js'
 import { build, listen, profileOf, ran, raw, type BuildOptions } from '../packages/hindsight/test/support/app.js'
 

@@ -9,7 +9,7 @@ import { testdir } from '../../packages/hindsight/test/support/folder.js'
 import { environmentNames } from '../../packages/hindsight/test/support/environment-names.js'
 import type { ServiceOptions } from '../../lib/options.js'
 import type { Listener } from '../../lib/listener.js'
-import type { ListenerEvent } from '../../packages/hindsight/src/lifecycle/events.js'
+import type { ListenerEvent } from '../../packages/hindsight/src/recording/events.js'
 import type { Profile } from '../../packages/hindsight/src/store/profile.js'
 import { ROOT, runSnippet, snippetsOf, type Snippet } from '../../packages/hindsight/test/support/snippets.js'
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { checkOptions } from './check-options.js'
-import { ApplicationSetup, traceOf, type Lifecycle } from './lifecycle/state.js'
+import { ApplicationSetup, traceOf, type Lifecycle } from './recording/trace.js'
 import type { HindsightOptions, ProfilerSettings } from './options.js'
 import type { ApplicationServices, ResolvedOptions } from './prepare.js'
 import { RouteTable } from './routing/route-table.js'

@@ -7,7 +7,7 @@ import { FAILED_START } from './error-page/render-html.js'
 import { declaredPlace } from './errors/declared-place.js'
 import { firstDeclaration, placeOfFailedStart, sourceOfFailedStart } from './errors/failed-start.js'
 import { messageOf, readProperty } from './errors/thrown-value.js'
-import { requestContext, traceOf } from './lifecycle/state.js'
+import { requestContext, traceOf } from './recording/trace.js'
 import { LINES, type PublishedLine } from './logs/log-capture.js'
 import type { RouteTable } from './routing/route-table.js'
 

@@ -8,5 +8,5 @@ export type { Collector, CollectorPanel } from './parts/part.js'
 export type { Profile } from './store/profile.js'
 
 // The types of `app.hindsight`.
-export type {} from './lifecycle/state.js'
+export type {} from './recording/trace.js'
 export type {} from './store/profiler.js'

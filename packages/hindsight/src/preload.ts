@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { preloadApplication } from './observe.js'
 import { isOpening } from './page-server.js'
 import { readPackageOptions } from './environment.js'
-import { warnOnce } from './lifecycle/state.js'
+import { warnOnce } from './recording/trace.js'
 import { withStackLimit } from './call.js'
 
 /** The options of the preload. A variable that is not valid has no place in code. */

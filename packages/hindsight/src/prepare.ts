@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { debugAccess, type DebugAccess } from './http/debug-access.js'
 import { originResolver, type Origin } from './http/origin.js'
-import { ApplicationSetup, mayInject, replayContext, type Services } from './lifecycle/state.js'
+import { ApplicationSetup, mayInject, replayContext, type Services } from './recording/trace.js'
 import { createMask, type Mask } from './mask/mask.js'
 import { partsWith } from './parts/index.js'
 import type { Part } from './parts/part.js'

@@ -6,8 +6,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { beginServices } from './begin.js'
 import { addStartMessage, observeRoutes } from './observe.js'
 import { openServices, prepareServices } from './prepare.js'
-import { internalHook, type LastHook } from './lifecycle/hooks.js'
-import { traceOf, type Lifecycle } from './lifecycle/state.js'
+import { internalHook, type LastHook } from './recording/hooks.js'
+import { traceOf, type Lifecycle } from './recording/trace.js'
 import type { HindsightOptions } from './options.js'
 import type { Part } from './parts/part.js'
 import { addRequestHooks } from './parts/hooks.js'
@@ -91,12 +91,12 @@ function addReadyHook (app: FastifyInstance): void {
 }
 
 // The recorder and its recordings.
-export { attributesOf, requestContext, traceOf } from './lifecycle/state.js'
-export type { Lifecycle, Refusal, RequestTrace, Services } from './lifecycle/state.js'
-export type { HookRun } from './lifecycle/event-recorder.js'
-export type { ListenerEvent, PassName, Slot } from './lifecycle/events.js'
+export { attributesOf, requestContext, traceOf } from './recording/trace.js'
+export type { Lifecycle, Refusal, RequestTrace, Services } from './recording/trace.js'
+export type { HookRun } from './recording/event-recorder.js'
+export type { ListenerEvent, PassName, Slot } from './recording/events.js'
 export type { Recorder } from './recording/recorder.js'
-export { callAfter, internalHook, isPromise } from './lifecycle/hooks.js'
+export { callAfter, internalHook, isPromise } from './recording/hooks.js'
 export { addServerTiming, watchErrorHandlers } from './recording/handler-time.js'
 
 // The options, and the environment.

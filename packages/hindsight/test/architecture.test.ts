@@ -13,7 +13,8 @@ const LAYERS: ReadonlyArray<readonly string[]> = [
   ['view', 'queries', 'postgres.ts'],
   ['http'],
   ['mask'],
-  ['lifecycle'],
+  // Files of `recording`, which lower layers add to: see TRACE.
+  ['trace'],
   ['logs'],
   ['routing'],
   ['errors'],
@@ -28,15 +29,17 @@ const LAYERS: ReadonlyArray<readonly string[]> = [
   ['cli']
 ]
 const TOP = ['plugin', LAYERS.length] as const
-/** Parts of several files. What is recorded of a request is with the lifecycle: lower layers add to it. */
+/** The trace of a request, and what is recorded of it. */
+const TRACE = [
+  'recording/trace.ts', 'recording/recording.ts', 'recording/sending.ts', 'recording/events.ts', 'recording/event-recorder.ts',
+  'recording/event-loop.ts', 'recording/hooks.ts', 'recording/work-log.ts', 'logs/log-record.ts', 'logs/pino-line.ts'
+]
+/** Parts of several files. */
 const PART_OF: Readonly<Record<string, string>> = {
   'options.ts': 'call.ts',
   'check-options.ts': 'call.ts',
   'require.ts': 'call.ts',
-  'recording/recording.ts': 'lifecycle',
-  'recording/sending.ts': 'lifecycle',
-  'logs/log-record.ts': 'lifecycle',
-  'logs/pino-line.ts': 'lifecycle',
+  ...Object.fromEntries(TRACE.map((file) => [file, 'trace'])),
   'routing/route-table.ts': 'mask',
   'routing/route-pattern.ts': 'mask',
   'errors/exception.ts': 'view',
@@ -58,7 +61,7 @@ const BOUNDARIES: Readonly<Record<string, (one: Import) => boolean>> = {
   'recorder, store, pages, comparison and Markdown read the list of parts, and name none of them': ({ from, to }) =>
     !NAMES_PARTS.test(from) && /^parts\/[\w-]+\//.test(to),
   'the error page imports neither the recorder nor the store: it renders a profile': ({ from, to }) =>
-    /^error(?:s|-page)\//.test(from) && /^(?:store|recording)\//.test(to) && to !== 'store/profile.ts',
+    /^error(?:s|-page)\//.test(from) && /^(?:store|recording)\//.test(to) && ![...TRACE, 'store/profile.ts'].includes(to),
   'the package imports nothing of the service, of tests or of itself by its name': ({ to }) => /^(?:\.\.\/|fastify-hindsight)/.test(to)
 }
 
@@ -94,8 +97,9 @@ t.test('each folder has a layer', async (t) => {
 t.test('each rule can fail', async (t) => {
   for (const [from, to, expected] of [
     ['observe.ts', 'view/text.ts', []],
-    ['lifecycle/state.ts', 'recording/recording.ts', []],
-    ['lifecycle/state.ts', 'routing/no-match.ts', ['upward: lifecycle/state.ts > routing/no-match.ts']],
+    ['recording/trace.ts', 'recording/recording.ts', []],
+    ['recording/trace.ts', 'recording/recorder.ts', ['upward: recording/trace.ts > recording/recorder.ts']],
+    ['recording/trace.ts', 'routing/no-match.ts', ['upward: recording/trace.ts > routing/no-match.ts']],
     ['http/origin.ts', 'logs/log.ts', ['upward: http/origin.ts > logs/log.ts']],
     ['view/a.ts', 'view/a.ts', ['circle: view/a.ts > view/a.ts']],
     ['store/memory.ts', 'mask/masker.ts', [`${Object.keys(BOUNDARIES)[0]}: store/memory.ts > mask/masker.ts`]],

@@ -1,6 +1,6 @@
 import { cachedByObject, withStackLimit } from '../call.js'
-import { hookTitle, isLifecycleStage } from '../lifecycle/events.js'
-import type { RequestTrace } from '../lifecycle/state.js'
+import { hookTitle, isLifecycleStage } from '../recording/events.js'
+import type { RequestTrace } from '../recording/trace.js'
 import { firstAppFrame, type StackFrame } from './exception.js'
 import { excerptAt } from './source-file.js'
 import { frameAt, outsideCalls, packageOf, placeOf, splitStack, stackFrames } from './stack-frame.js'

@@ -1,6 +1,6 @@
 import { MethodNotAllowedError } from '../http/http-errors.js'
 import { pathnameOf } from '../http/requests.js'
-import type { RequestTrace } from '../lifecycle/state.js'
+import type { RequestTrace } from '../recording/trace.js'
 import { formatTime } from '../view/components.js'
 import { formatCount } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'

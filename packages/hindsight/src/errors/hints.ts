@@ -1,6 +1,6 @@
 import { pathnameOf, percentDecoded } from '../http/requests.js'
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import type { RequestTrace, Services } from '../lifecycle/state.js'
+import type { RequestTrace, Services } from '../recording/trace.js'
 import type { Mask } from '../mask/mask.js'
 import { extension } from '../require.js'
 import { patternMatches } from '../routing/route-pattern.js'

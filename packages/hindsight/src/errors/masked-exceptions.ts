@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import { attemptCall } from '../call.js'
-import type { RequestTrace } from '../lifecycle/state.js'
+import type { RequestTrace } from '../recording/trace.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { formatCount, cutText, formatInteger, inspectValue, wordFor } from '../view/text.js'

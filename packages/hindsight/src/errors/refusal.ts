@@ -1,5 +1,5 @@
 import { MethodNotAllowedError } from '../http/http-errors.js'
-import type { Refusal, RequestTrace } from '../lifecycle/state.js'
+import type { Refusal, RequestTrace } from '../recording/trace.js'
 import type { Mask } from '../mask/mask.js'
 import { cutText, formatInteger, visibleLine } from '../view/text.js'
 import { codeOf } from './thrown-value.js'

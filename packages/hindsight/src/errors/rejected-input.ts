@@ -1,4 +1,4 @@
-import type { RequestTrace } from '../lifecycle/state.js'
+import type { RequestTrace } from '../recording/trace.js'
 import { MASKED, type Mask } from '../mask/mask.js'
 import { formatCount, cutText, formatInteger, isObject, safeJson } from '../view/text.js'
 import type { RejectedField, RejectedInput } from './exception.js'

@@ -5,7 +5,7 @@ import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
 import {
   currentHook, knownTraceOf, recordingIn, requestContext, type RequestContext, type RequestTrace
-} from '../lifecycle/state.js'
+} from '../recording/trace.js'
 import { addCalls, levelName, RequestLog, type KeptLine } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */

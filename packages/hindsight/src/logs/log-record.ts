@@ -1,6 +1,6 @@
 import { performance } from '../clock.js'
-import type { HookRun } from '../lifecycle/event-recorder.js'
-import { isLifecycleStage, type ListenerEvent } from '../lifecycle/events.js'
+import type { HookRun } from '../recording/event-recorder.js'
+import { isLifecycleStage, type ListenerEvent } from '../recording/events.js'
 import type { FastifyBaseLogger } from 'fastify'
 import { framesHere } from '../queries/stack.js'
 import { cutLine, lineFields, MAX_LINE, messageKey, parsedLine, type PlainLine, type PinoLine } from './pino-line.js'

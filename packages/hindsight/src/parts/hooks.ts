@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import type { LastHook } from '../lifecycle/hooks.js'
+import type { LastHook } from '../recording/hooks.js'
 import type { HindsightOptions } from '../options.js'
 import { checkBudgets } from './queries/budget.js'
 import { compareMessages } from './wire/collector.js'

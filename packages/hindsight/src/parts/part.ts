@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
-import type { RequestTrace, Services } from '../lifecycle/state.js'
+import type { RequestTrace, Services } from '../recording/trace.js'
 import type { Hint } from '../errors/hints.js'
 import type { RefusedResponse, Slot } from '../recording/recording.js'
 import type { Ending } from '../recording/sending.js'

@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { declaredPlace, hookText } from '../errors/declared-place.js'
-import type { RecordedFunction } from '../lifecycle/event-recorder.js'
-import type { HookStage, Outcome } from '../lifecycle/events.js'
-import { interceptHooks, isInternalHook, isPromise, internalHook, type LastHook } from '../lifecycle/hooks.js'
-import { requestContext, RequestContext, traceOf, type RequestTrace } from '../lifecycle/state.js'
+import type { RecordedFunction } from './event-recorder.js'
+import type { HookStage, Outcome } from './events.js'
+import { interceptHooks, isInternalHook, isPromise, internalHook, type LastHook } from './hooks.js'
+import { requestContext, RequestContext, traceOf, type RequestTrace } from './trace.js'
 
 type Callable = (this: unknown, ...args: unknown[]) => unknown
 

@@ -1,7 +1,7 @@
 import { attemptCall } from '../call.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import { textOfStack } from '../errors/thrown-value.js'
-import { requestContext, type RequestTrace, type Services } from '../lifecycle/state.js'
+import { requestContext, type RequestTrace, type Services } from './trace.js'
 import { currentLog, LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { inspectValue } from '../view/text.js'

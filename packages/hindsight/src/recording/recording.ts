@@ -1,10 +1,10 @@
 import { performance } from '../clock.js'
-import { doInternalWork } from '../lifecycle/event-loop.js'
-import type { EventRecorder, RecordedFunction } from '../lifecycle/event-recorder.js'
+import { doInternalWork } from './event-loop.js'
+import type { EventRecorder, RecordedFunction } from './event-recorder.js'
 import type { FlattenedException } from '../errors/exception.js'
 import type { RequestLog } from '../logs/log-record.js'
 import { SendingRecord } from './sending.js'
-import type { WorkLog } from '../lifecycle/work-log.js'
+import type { WorkLog } from './work-log.js'
 
 const MAX_OTHER_ERRORS = 25
 

@@ -10,8 +10,8 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { connectionOf } from '../http/requests.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
-import { sentHeadersOf, type Headers } from '../lifecycle/events.js'
-import type { RecordedFunction } from '../lifecycle/event-recorder.js'
+import { sentHeadersOf, type Headers } from './events.js'
+import type { RecordedFunction } from './event-recorder.js'
 
 /** Calls of a stack that are kept. */
 const MAX_CALLS = 50

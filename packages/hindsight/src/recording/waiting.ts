@@ -1,7 +1,7 @@
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/requests.js'
 import { isEndless, isUpgraded } from '../http/responses.js'
-import type { RequestTrace } from '../lifecycle/state.js'
+import type { RequestTrace } from './trace.js'
 import type { Part } from '../parts/part.js'
 import type { ProfileSummary } from '../store/profile.js'
 

@@ -4,7 +4,7 @@ import {
   MAX_INTERNAL_CALLS, MethodLookupError, MethodNotAllowedError, NotFoundError, ResourceNotFoundError
 } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
-import type { RequestTrace } from '../lifecycle/state.js'
+import type { RequestTrace } from '../recording/trace.js'
 import type { DeclaredRoute, RouteTable } from './route-table.js'
 import { isParameter, RouteTree, segmentMatches } from './route-pattern.js'
 

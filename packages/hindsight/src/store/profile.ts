@@ -3,7 +3,7 @@ import createError from '@fastify/error'
 import { attemptCall } from '../call.js'
 import { mainCause, type FlattenedException } from '../errors/exception.js'
 import { withNotifications, type LogRecord } from '../logs/log-record.js'
-import type { ListenerEvent } from '../lifecycle/events.js'
+import type { ListenerEvent } from '../recording/events.js'
 import type { ProfiledRoute } from '../recording/recording.js'
 
 export type { ProfiledRoute }

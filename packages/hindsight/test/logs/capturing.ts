@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream'
 import Fastify, { type FastifyInstance, type FastifyServerOptions } from 'fastify'
 import type { Test } from 'tap'
-import type { EventRecorder } from '../../src/lifecycle/event-recorder.js'
-import { requestContext, traceOf } from '../../src/lifecycle/state.js'
+import type { EventRecorder } from '../../src/recording/event-recorder.js'
+import { requestContext, traceOf } from '../../src/recording/trace.js'
 import { LogCapture } from '../../src/logs/log-capture.js'
 import type { LogRecord, RequestLog } from '../../src/logs/log-record.js'
 

@@ -2,7 +2,7 @@ import pino from 'pino'
 import t from 'tap'
 import { createMask, type Mask } from '../../src/mask/mask.js'
 import { levelName, RequestLog, severeLines, stacksLast } from '../../src/logs/log-record.js'
-import type { ListenerEvent } from '../../src/lifecycle/events.js'
+import type { ListenerEvent } from '../../src/recording/events.js'
 import { Recording } from '../../src/recording/recording.js'
 
 const mask = createMask()

@@ -16,7 +16,7 @@ t.test('an encapsulated instance has its parent as prototype: the scope of a hoo
   let sibling: FastifyInstance | undefined
   await app.register(async (instance) => { sibling = instance })
   const isAround = (outer: unknown, inner: unknown): boolean => Object.prototype.isPrototypeOf.call(outer as object, inner as object)
-  t.ok(isAround(app, child) && isAround(child, grandchild) && isAround(app, grandchild), 'lifecycle/hooks.ts: find the scope of a hook in another way')
+  t.ok(isAround(app, child) && isAround(child, grandchild) && isAround(app, grandchild), 'recording/hooks.ts: find the scope of a hook in another way')
   t.notOk(isAround(child, app) || isAround(child, sibling))
 })
 
@@ -35,7 +35,7 @@ t.test('hooks run in the order in which Fastify has executed its queue, those of
   })
   add(app, 'after the child')
   await app.inject('/')
-  t.same(ran, added, 'lifecycle/hooks.ts: the order of `after` is no longer that of hooks')
+  t.same(ran, added, 'recording/hooks.ts: the order of `after` is no longer that of hooks')
 })
 
 t.test('a hook that is added to the root through the wrapped `addHook` of the root is added by children, too', async (t) => {

@@ -1,4 +1,4 @@
-import type { ListenerEvent } from '../../src/lifecycle/events.js'
+import type { ListenerEvent } from '../../src/recording/events.js'
 import type { Profile } from '../../src/store/profile.js'
 import { failure } from './fixture.js'
 

@@ -7,7 +7,7 @@ import t from 'tap'
 import { createMask } from '../../src/mask/mask.js'
 import { build, listen, newest, profileOf, rawText as raw } from '../support/app.js'
 import { inBothProducts, type TestedProduct } from '../support/products.js'
-import { traceOf } from '../../src/lifecycle/state.js'
+import { traceOf } from '../../src/recording/trace.js'
 import type { ServiceOptions } from '../../../../lib/options.js'
 
 // Drawn afresh: the excerpts of a profile show this very source.

@@ -18,7 +18,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
   },
   'packages/hindsight/test': {
     errors: /^errors?(?:-page)?\//,
-    package: /^(?:[\w-]+\.|(?:cli|frameworks|http|lifecycle|logs|mask|observe|reading|routing|support|view)\/)/,
+    package: /^(?:[\w-]+\.|(?:cli|frameworks|http|logs|mask|observe|reading|routing|support|view)\/)/,
     'parts-a': /^parts\/[a-g]/,
     'parts-h': /^parts\/[h-pr-z]/,
     profiler: /^routes\/\w+\/[a-h]/,

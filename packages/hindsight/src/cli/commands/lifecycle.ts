@@ -8,7 +8,7 @@ import { hintFor, type Command } from '../command.js'
 import { firstDeclaration, placeOfFailedStart } from '../../errors/failed-start.js'
 import { packageOf } from '../../errors/stack-frame.js'
 import { messageOf } from '../../errors/thrown-value.js'
-import { interceptHooks, isInternalHook, listenerOf } from '../../lifecycle/hooks.js'
+import { interceptHooks, isInternalHook, listenerOf } from '../../recording/hooks.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
 import { RouteTable, type DeclaredRoute, type Hook } from '../../routing/route-table.js'
 

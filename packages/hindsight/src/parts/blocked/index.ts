@@ -1,7 +1,7 @@
 import { parseSetCookie, type Cookie } from 'set-cookie-parser'
 import { refusalOf } from '../../errors/refusal.js'
 import { isSameOrigin } from '../../http/origin.js'
-import type { Refusal, RequestTrace } from '../../lifecycle/state.js'
+import type { Refusal, RequestTrace } from '../../recording/trace.js'
 import type { Profile } from '../../store/profile.js'
 import { cutText, presentItems, visibleLine } from '../../view/text.js'
 import { isPreflight, type CorsVerdict } from '../cors/verdict.js'

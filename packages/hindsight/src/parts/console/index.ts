@@ -1,5 +1,5 @@
 import { format } from 'node:util'
-import { recordingIn } from '../../lifecycle/state.js'
+import { recordingIn } from '../../recording/trace.js'
 import type { LogLevel } from '../../logs/log-record.js'
 import { cutText } from '../../view/text.js'
 import { watchChannels } from '../collect.js'

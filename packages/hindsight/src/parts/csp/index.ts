@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { readProperty } from '../../errors/thrown-value.js'
-import type { Refusal } from '../../lifecycle/state.js'
+import type { Refusal } from '../../recording/trace.js'
 import type { Mask } from '../../mask/mask.js'
 import { cutText, visibleLine } from '../../view/text.js'
 import { pairsSection, rowsSection } from '../../view/components.js'

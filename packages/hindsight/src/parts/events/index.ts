@@ -1,6 +1,6 @@
 import { shortFile } from '../../errors/stack-frame.js'
-import { isLifecycleStage, shownValue, type HeaderChange, type ListenerEvent } from '../../lifecycle/events.js'
-import type { RequestTrace } from '../../lifecycle/state.js'
+import { isLifecycleStage, shownValue, type HeaderChange, type ListenerEvent } from '../../recording/events.js'
+import type { RequestTrace } from '../../recording/trace.js'
 import type { Mask } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'

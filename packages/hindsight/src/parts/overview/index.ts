@@ -9,7 +9,7 @@ import {
 } from '../../view/components.js'
 import { eventName } from '../events/index.js'
 import { otherChains } from '../exceptions/index.js'
-import { hookTitle, type ListenerEvent } from '../../lifecycle/events.js'
+import { hookTitle, type ListenerEvent } from '../../recording/events.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import { dataOf, lineOf, listOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'

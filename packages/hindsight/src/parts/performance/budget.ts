@@ -1,4 +1,4 @@
-import type { TimeBudget } from '../../lifecycle/work-log.js'
+import type { TimeBudget } from '../../recording/work-log.js'
 import { formatTime } from '../../view/components.js'
 import { formatCount, presentItems } from '../../view/text.js'
 

@@ -1,7 +1,7 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { cachedByObject } from '../../call.js'
 import { performance } from '../../clock.js'
-import { requestContext, type RequestContext } from '../../lifecycle/state.js'
+import { requestContext, type RequestContext } from '../../recording/trace.js'
 import { mysqlRun } from '../../queries/clients/mysql2.js'
 import { endQuery, isPartOfRunning, outerQuery, Query, type NewQuery } from '../../queries/query.js'
 import { framesHere } from '../../queries/stack.js'

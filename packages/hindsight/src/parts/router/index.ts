@@ -1,6 +1,6 @@
 import { declaredPlace } from '../../errors/declared-place.js'
 import { similarRoutes } from '../../errors/hints.js'
-import type { RequestTrace } from '../../lifecycle/state.js'
+import type { RequestTrace } from '../../recording/trace.js'
 import { triedRoutes } from '../../routing/no-match.js'
 import type { Profile, ProfiledRoute } from '../../store/profile.js'
 import {

@@ -1,6 +1,6 @@
 import { performance, roundTime } from '../../clock.js'
-import type { HookRun } from '../../lifecycle/event-recorder.js'
-import { requestContext } from '../../lifecycle/state.js'
+import type { HookRun } from '../../recording/event-recorder.js'
+import { requestContext } from '../../recording/trace.js'
 import type { Mask } from '../../mask/mask.js'
 import type { SpanOwner } from '../../recording/recording.js'
 import { cutText } from '../../view/text.js'

@@ -1,4 +1,4 @@
-import type { RequestTrace } from '../../lifecycle/state.js'
+import type { RequestTrace } from '../../recording/trace.js'
 import { fieldsPart } from '../read.js'
 
 // Trace Context, section 3.2: version, trace, parent, flags; what later versions add follows a hyphen.

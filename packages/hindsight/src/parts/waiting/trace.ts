@@ -2,7 +2,7 @@ import { createHook, executionAsyncId } from 'node:async_hooks'
 import { performance } from '../../clock.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { packageOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
-import { requestContext } from '../../lifecycle/state.js'
+import { requestContext } from '../../recording/trace.js'
 import type { Recording, Slot } from '../../recording/recording.js'
 import { withStackLimit } from '../../call.js'
 

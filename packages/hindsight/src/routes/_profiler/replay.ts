@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { replayContext } from '../../lifecycle/state.js'
+import { replayContext } from '../../recording/trace.js'
 import type { Part } from '../../parts/part.js'
 import { addressOf } from '../../parts/read.js'
 import {

@@ -272,7 +272,7 @@ t.test('a function belongs to the application, a dependency, Node.js or Hindsigh
     ['evalmachine.<anonymous>', 'evalmachine.<anonymous>', 'dependency'],
     ['', '', 'dependency'],
     ['file://%', 'file://%', 'dependency'],
-    [new URL('../../../src/lifecycle/state.ts', import.meta.url).href, null, 'hindsight']
+    [new URL('../../../src/recording/trace.ts', import.meta.url).href, null, 'hindsight']
   ] as const) {
     const found = functionOf(frame('f', 4, url), keep, root)
     t.equal(found.kind, kind, url)

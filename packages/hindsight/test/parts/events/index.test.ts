@@ -1,5 +1,5 @@
 import t from 'tap'
-import type { ListenerEvent } from '../../../src/lifecycle/events.js'
+import type { ListenerEvent } from '../../../src/recording/events.js'
 import { events as eventsPanel, headerHistory } from '../../../src/parts/events/index.js'
 import { profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'

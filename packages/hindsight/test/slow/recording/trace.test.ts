@@ -6,7 +6,7 @@ import Oldest from 'fastify-5.0'
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { pluginOf } from '../../support/products.js'
-import { requestContext, traceOf } from '../../../src/lifecycle/state.js'
+import { requestContext, traceOf } from '../../../src/recording/trace.js'
 import { SECRET } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
 

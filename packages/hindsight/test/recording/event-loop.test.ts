@@ -1,6 +1,6 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { blocksIn, doInternalWork, watchLoop } from '../../src/lifecycle/event-loop.js'
+import { blocksIn, doInternalWork, watchLoop } from '../../src/recording/event-loop.js'
 import { Recording } from '../../src/recording/recording.js'
 import { inBothProducts } from '../support/products.js'
 import { profileOf } from '../support/app.js'

@@ -1,8 +1,8 @@
 import t from 'tap'
 import type { FastifyReply } from 'fastify'
-import type { Outcome, PassName } from '../../src/lifecycle/events.js'
-import { EventRecorder, type RecordedFunction } from '../../src/lifecycle/event-recorder.js'
-import type { Slot } from '../../src/lifecycle/events.js'
+import type { Outcome, PassName } from '../../src/recording/events.js'
+import { EventRecorder, type RecordedFunction } from '../../src/recording/event-recorder.js'
+import type { Slot } from '../../src/recording/events.js'
 
 const NAMES = [
   ['kernel.request', 'one', null], ['kernel.request', 'two', 'not configured'], ['kernel.request', 'three', null], ['kernel.request', 'four', 'not configured'],

@@ -1,6 +1,6 @@
 import t from 'tap'
 import Fastify from 'fastify'
-import { interceptHooks } from '../../src/lifecycle/hooks.js'
+import { interceptHooks } from '../../src/recording/hooks.js'
 
 t.test('each hook of an application and of its plugins is passed on, replaced or left out', async (t) => {
   const app = Fastify()

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Slot } from './events.js'
 import { appliesIn } from '../routing/route-table.js'
-import { traceOf } from './state.js'
+import { traceOf } from './trace.js'
 
 /** The name of the hook that Fastify adds to a HEAD route of its own. */
 export const HEAD_HOOK = 'headRouteOnSendHandler'
