@@ -18,7 +18,8 @@ const collect = runInNewContext('gc') as () => void
 const SILENT = { stream: { write () {} } }
 const storage = 'memory'
 
-const upstream = createServer((_request, response) => { response.end('x') }).listen(0, '127.0.0.1')
+// A kept connection that it closed would fail the request that is sent over it then.
+const upstream = createServer({ keepAliveTimeout: 0 }, (_request, response) => { response.end('x') }).listen(0, '127.0.0.1')
 await once(upstream, 'listening')
 const agent = new Agent({ keepAlive: true })
 t.teardown(() => { agent.destroy(); upstream.close() })

@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
 const run = promisify(execFile)
@@ -10,25 +11,53 @@ const ROOT = join(import.meta.dirname, '../../../..')
 export interface Packed { files: Array<{ path: string }>, filename: string, unpackedSize: number }
 
 const KEPT = join(ROOT, 'node_modules/.cache/packed')
+/** Has the id of the process that packs. */
+const LOCK = join(KEPT, 'lock')
 
 /**
  * Builds the package and writes its archive into `folder`. Several tests pack the same files: the archive is kept by their content, as a build takes
- * 17 s of CPU time.
+ * 17 s of CPU time. One process packs at a time: all build in the same `dist`.
  */
 export async function pack (folder: string): Promise<Packed> {
   const kept = join(KEPT, await digest())
-  if (!existsSync(kept)) {
-    mkdirSync(KEPT, { recursive: true })
-    const made = mkdtempSync(`${kept}-`)
-    const { stdout } = await run('npm', ['pack', '-w', 'fastify-hindsight', '--json', '--loglevel=error', '--pack-destination', made], { cwd: ROOT })
-    writeFileSync(join(made, 'packed.json'), stdout)
-    // Another test may have been faster.
-    if (!existsSync(kept)) renameSync(made, kept)
+  mkdirSync(KEPT, { recursive: true })
+  while (!existsSync(kept)) {
+    if (takeLock()) await keepArchive(kept).finally(() => { rmSync(LOCK) })
+    else await sleep(100)
   }
   const found = JSON.parse(readFileSync(join(kept, 'packed.json'), 'utf8')) as Packed[] | Record<string, Packed>
   const packed = Object.values(found)[0] as Packed
   copyFileSync(join(kept, packed.filename), join(folder, packed.filename))
   return packed
+}
+
+/** Whether this process may pack now. A process that was killed leaves its lock. */
+function takeLock (): boolean {
+  try {
+    writeFileSync(LOCK, String(process.pid), { flag: 'wx' })
+    return true
+  } catch {
+    if (isStale()) rmSync(LOCK, { force: true })
+    return false
+  }
+}
+
+function isStale (): boolean {
+  try {
+    process.kill(Number(readFileSync(LOCK, 'utf8')), 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
+
+async function keepArchive (kept: string): Promise<void> {
+  // Another process may have had the lock since.
+  if (existsSync(kept)) return
+  const made = mkdtempSync(`${kept}-`)
+  const { stdout } = await run('npm', ['pack', '-w', 'fastify-hindsight', '--json', '--loglevel=error', '--pack-destination', made], { cwd: ROOT })
+  writeFileSync(join(made, 'packed.json'), stdout)
+  renameSync(made, kept)
 }
 
 /** Of all files of the package that git does not ignore, besides its tests. */

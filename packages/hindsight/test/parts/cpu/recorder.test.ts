@@ -71,9 +71,6 @@ inBothProducts('a busy function is among the heaviest, with its place, also in t
     t.equal(record.interval, 250)
     const { budget: { work } } = profile.collectors.performance as { budget: { work: Array<{ one: string, count: number, duration: number }> } }
     t.match(work.filter(({ duration }) => duration > 0), [{ one: 'start of the CPU profile', count: 1 }], 'it is no JavaScript of the request')
-    t.ok(record.functions.some(({ kind, file }) => kind === 'hindsight' && /^(?:app|lib|plugins|packages)\//.test(file)))
-    t.ok(record.functions.some(({ kind, file }) => kind === 'dependency' && file.startsWith('node_modules/fastify/')))
-    t.ok(record.functions.some(({ kind, file }) => kind === 'node' && file.startsWith('node:')))
     t.equal(Math.round(record.calls.reduce((sum, [, , time]) => sum + time, 0) / 1000), Math.round(record.duration))
     const file = cpuProfileOf(record) as {
       nodes: Array<{ id: number, children?: number[], callFrame: { functionName: string, url: string } }>
@@ -86,6 +83,17 @@ inBothProducts('a busy function is among the heaviest, with its place, also in t
       file.nodes.every(({ children = [] }) => children.every((id) => ids.has(id))))
     const spins = new Set(file.nodes.filter(({ callFrame: { functionName } }) => functionName === 'spin').map(({ id }) => id))
     t.ok(file.samples.some((id) => spins.has(id)))
+  }
+  t.equal(current, undefined)
+})
+
+inBothProducts('functions of Hindsight, of dependencies and of Node.js have their kinds', async (t, build) => {
+  const app = await build(declare)
+  const unseen = new Map([['hindsight', /^packages\//], ['dependency', /^node_modules\/fastify\//], ['node', /^node:/]])
+  // What takes less than a millisecond may have no sample in one request.
+  while (unseen.size > 0) {
+    const { functions } = recordOf(await profileOf(app, await app.inject({ url: '/quick', headers: ASKED })))
+    for (const { kind, file } of functions) if (unseen.get(kind)?.test(file) === true) unseen.delete(kind)
   }
   t.equal(current, undefined)
 })
