@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers'
 
 /** The result of a function, or, if it throws, that of the second one; undefined without one. */
@@ -12,6 +13,11 @@ export function attemptCall<T, O = undefined> (run: () => T, otherwise?: (error:
 /** The data of a text that may be JSON; undefined where it is not. */
 export function parsedJson (text: string): unknown {
   return attemptCall((): unknown => JSON.parse(text))
+}
+
+/** The text of a file without white space at its end; empty where it cannot be read. */
+export function textOfFile (path: string): string {
+  return attemptCall(() => readFileSync(path, 'utf8').trimEnd(), () => '')
 }
 
 /** The result of a function of an application; throws for a promise. */

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 // Another name, as bundles to ES modules often begin with a declaration of `createRequire`.
 import { createRequire as requireFrom } from 'node:module'
 import { pathToFileURL } from 'node:url'
-import { attemptCall } from './call.js'
 
 /** The place of this module, in the sources and in the package; a bundle of ES modules has none for CommonJS. */
 export const modulePlace: string = (import.meta.url as string | undefined) ?? pathToFileURL(process.argv[1] ?? '').href
@@ -26,11 +25,6 @@ export function packageVersion (): string {
     // A bundler may have moved this module out of its package.
     return 'unknown'
   }
-}
-
-/** The text of a file without white space at its end; empty where it cannot be read. */
-export function textOfFile (path: string): string {
-  return attemptCall(() => readFileSync(path, 'utf8').trimEnd(), () => '')
 }
 
 /** Reads a file beside a module (`base` is its `import.meta.url`). The build replaces calls by the text. */

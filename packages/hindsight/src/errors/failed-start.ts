@@ -1,6 +1,5 @@
 import { dirname, resolve } from 'node:path'
-import { withStackLimit } from '../call.js'
-import { textOfFile } from '../require.js'
+import { textOfFile, withStackLimit } from '../call.js'
 import type { RouteTable } from '../routing/route-table.js'
 import { visibleText } from '../view/text.js'
 import { declaredPlace } from './declared-place.js'

@@ -187,7 +187,7 @@ t.test('an unknown panel is an error that lists the panels', async t => {
 
 t.test('data that a panel cannot read affects only that panel', async t => {
   const storage = new MemoryStorage()
-  storage.put([{ ...recordOf(profile('000001')), json: JSON.stringify({ ...profile('000001'), events: [null], exceptions: [{ frames: [null] }] }) }])
+  storage.put([{ ...recordOf(profile('000001')), json: JSON.stringify({ ...profile('000001'), events: [null], exceptions: [{ frames: [{ excerpt: 1 }] }] }) }])
   const app = await start(t, { storage })
   for (const panel of ['events', 'exceptions', 'request']) {
     const response = await app.inject({ url: `/_profiler/000001?panel=${panel}`, headers: html })
