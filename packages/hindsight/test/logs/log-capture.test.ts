@@ -193,6 +193,8 @@ inBothProducts('the lines that a log controller of the application writes first 
     })
     await profileOf(app, { headers })
   }
+  // A search waits at most a second for the store, whose thread may start for longer.
+  await app.hindsight.profiler.flush()
   const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
   t.equal(profiles.length, 4)
   for (const { token, url } of profiles) {
@@ -311,6 +313,8 @@ inBothProducts('the first line of a request is not attributed to the previous re
     })
     await profileOf(app, { headers })
   }
+  // A search waits at most a second for the store, whose thread may start for longer.
+  await app.hindsight.profiler.flush()
   const { profiles } = await app.hindsight.profiler.search({ limit: 9 })
   t.equal(profiles.length, 3)
   for (const { token, url } of profiles) {
