@@ -18,6 +18,9 @@ import { newToken, PROFILE_VERSION, type Profile } from '../store/profile.js'
 import type { Recording } from './recording.js'
 import { isConnectionError, isHeadersSent, type Sending } from './sending.js'
 
+/** The bytes of a line's JSON, beside its text. */
+const LINE_BYTES = 200
+
 export interface BuildOptions {
   /** The maximum bytes of the profile as JSON; log lines beyond it are left out. */
   maxBytes: number
@@ -112,9 +115,12 @@ function cutSentence (state: Sending, { 'content-length': length }: Headers): st
 
 // Masking is slower than parsing: lines for which there is no space are not masked.
 function logsOf ({ log }: Recording, mask: Mask, maxBytes: number): LogRecord[] {
-  const reason = `they are longer than ${maxBytes.toLocaleString('en')} bytes`
   const lines = log?.records(appSource) ?? []
-  return fittingLogs(lines, maxBytes, reason).flatMap((line) => log?.masked(line, mask) ?? [])
+  if (log === undefined || lines.length === 0) return []
+  const isShort = log.bytes + lines.length * LINE_BYTES < maxBytes / 2
+  const reason = `they are longer than ${formatInteger(maxBytes)} bytes`
+  const fitting = isShort ? lines : fittingLogs(lines, maxBytes, reason)
+  return fitting.map((line) => log.masked(line, mask))
 }
 
 /** The profile of a message that never became a request: no route, no events, the refused bytes as masked text. */

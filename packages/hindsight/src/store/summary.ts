@@ -1,4 +1,4 @@
-import { attemptCall } from '../call.js'
+import { attemptCall, cachedByObject } from '../call.js'
 import { mainCause, type FlattenedException } from '../errors/exception.js'
 import { percentDecoded } from '../http/requests.js'
 import { isWarningOrWorse, mostSevere, type LogRecord } from '../logs/log-record.js'
@@ -74,16 +74,21 @@ export function recordOf (profile: Profile): ProfileRecord {
   return recordWith(allParts, profile)
 }
 
+type Reading = (data: any, profile: Profile) => unknown
+
+/** What parts add to the search, in their order: this runs for each profile. */
+const searchesOf = cachedByObject((parts: readonly Part[]) => parts.flatMap((part) =>
+  Object.entries(part.search ?? {}).map(([name, criterion]) => {
+    const valueOf: Reading = typeof criterion === 'function' ? criterion : criterion.valueOf
+    return { part, name, valueOf }
+  })))
+
 /** A profile as an engine receives it, with the values of the parts of its application. */
 function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   const found: Array<[name: string, lines: string[]]> = []
-  for (const part of parts) {
-    if (part.search === undefined) continue
-    for (const [name, criterion] of Object.entries(part.search)) {
-      const valueOf = typeof criterion === 'function' ? criterion : criterion.valueOf
-      const lines = valuesOf(part, profile, valueOf).map((value) => lineOf(String(value)))
-      if (lines.length > 0) found.push([name, lines])
-    }
+  for (const { part, name, valueOf } of searchesOf(parts)) {
+    const lines = valuesOf(part, profile, valueOf).map((value) => lineOf(String(value)))
+    if (lines.length > 0) found.push([name, lines])
   }
   const exceptionLines = found.flatMap(([name, lines]) => name === EXCEPTION ? lines : [])
   // No criterion of an application has a capital letter in its name.
@@ -107,9 +112,9 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
 function issuesOf (parts: readonly Part[], profile: Profile): string | undefined {
   if (profile.exceptions.length > 0) return 'yes'
   const issues = parts.flatMap((part) => {
-    const issue = issueOf(part, profile)
-    const line = lineOf(issue).replace(/\.$/, '').replaceAll(ISSUE_SEPARATOR, ' - ')
-    return line === '' ? [] : [`${labelOf(part)}: ${line}`]
+    const issue = lineOf(issueOf(part, profile))
+    if (issue === '') return []
+    return [`${labelOf(part)}: ${issue.replace(/\.$/, '').replaceAll(ISSUE_SEPARATOR, ' - ')}`]
   })
   if (issues.length > 0) return issues.join(ISSUE_SEPARATOR)
   return isFailure(profile) ? 'yes' : undefined
