@@ -2,19 +2,15 @@ import t from 'tap'
 import { isLong } from '../support/long.js'
 import { differences, summary, type Allowed } from './differences.js'
 import { exchangeOf, type Observations } from './observe.js'
-import { observations } from './processes.js'
 import { VARIANTS } from './variants.js'
 
 /** `OBSERVE_VARIANTS=plugins,helmet` compares these alone. */
 export const variants = process.env.OBSERVE_VARIANTS?.split(',') ?? Object.keys(VARIANTS)
 
-/** In production Hindsight has few hooks: one variant of each kind shows what they change. */
+/** Where the application is observed by fewer hooks, or by the same that another test compares: one variant of each kind. */
 const KINDS = ['short pluginTimeout', 'plugins', 'failing onSend', 'child loggers', 'server options']
 const isWhole = isLong || process.env.OBSERVE_VARIANTS !== undefined
-export const productionVariants = isWhole ? variants : variants.filter((name) => KINDS.includes(name))
-
-/** What the application does without Hindsight. */
-export const bare = observations(undefined, variants)
+export const fewVariants = isWhole ? variants : variants.filter((name) => KINDS.includes(name))
 
 type Observe = () => Promise<Observations>
 export type Run = readonly [name: string, allowed: Allowed, without: Observe, observe: Observe]

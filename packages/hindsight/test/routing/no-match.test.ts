@@ -104,7 +104,7 @@ inBothProducts('no router is made to compare a parameter', async (t, build) => {
 
 inBothProducts('few of thousands of routes are read for a 404', async (t, build) => {
   const app = await build((app) => {
-    for (let i = 0; i < 6_000; i++) app.get(`/api/v1/things-${i >> 2}/${['', ':id', 'list', ':id/parts'][i % 4]}`, async () => i)
+    for (let i = 0; i < 2_000; i++) app.get(`/api/v1/things-${i >> 2}/${['', ':id', 'list', ':id/parts'][i % 4]}`, async () => i)
   })
   const { routes } = app.hindsight.routeTable
   // The first search makes the tree.
@@ -126,7 +126,7 @@ inBothProducts('few of thousands of routes are read for a 404', async (t, build)
   ] as const) {
     read = 0
     const { collectors } = await profileOf(app, await app.inject(url))
-    t.match(collectors.router, { tried: [{ pattern: first }], more: 5_950 })
+    t.match(collectors.router, { tried: [{ pattern: first }], more: 1_950 })
     t.ok(read < 200, `${url}: ${read}`)
   }
 })

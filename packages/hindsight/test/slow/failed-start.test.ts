@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { chromium } from './support/browser.js'
 import { testdir } from '../support/folder.js'
+import { isLong } from '../support/long.js'
 import { freePort } from '../support/ports.js'
 import { devCommand, run, startCommand, type Command } from '../support/process.js'
 
@@ -59,6 +60,8 @@ for (const [name, source, line, message] of failures) {
     t.equal(started.stderr.includes(`\nThe first declaration is at ${relative(ROOT, file)}:2\n`), name === 'duplicate')
   })
 
+  // It prints what `npm start` does.
+  if (!isLong && name !== 'duplicate' && name !== 'syntax') continue
   t.test(`the preload prints the place and the source, and Node.js the error: ${name}`, async (t) => {
     const [thrown, logged] = ['throw', 'log'].map((mode) => run(t, preloaded(mode), environmentOf(file)))
     t.equal(await thrown?.exit(), 1)

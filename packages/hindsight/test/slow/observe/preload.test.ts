@@ -1,10 +1,13 @@
-import { bare, compare, productionVariants, variants } from '../../observe/compare.js'
+import { compare, fewVariants } from '../../observe/compare.js'
 import { observations } from '../../observe/processes.js'
 
+// The plugin test compares all variants.
+const bare = observations(undefined, fewVariants)
+
 compare([
-  ['the preload', 'debug surface', async () => await bare, async () => await observations(undefined, variants, { preload: true })],
+  ['the preload', 'debug surface', async () => await bare, async () => await observations(undefined, fewVariants, { preload: true })],
   [
     'the preload in production', 'nothing', async () => await bare,
-    async () => await observations(undefined, productionVariants, { preload: true, environment: 'production' })
+    async () => await observations(undefined, fewVariants, { preload: true, environment: 'production' })
   ]
 ])

@@ -4,6 +4,7 @@ import t from 'tap'
 import { sample } from '../../../parts/sample.js'
 import { failure, profile, tokens } from '../../../parts/fixture.js'
 import { build } from '../../../support/app.js'
+import { isLong } from '../../../support/long.js'
 import { chromium } from '../../support/browser.js'
 import { OBSERVE_SHIFTS } from '../../support/page.js'
 
@@ -11,7 +12,7 @@ const PATHS = [
   '', 'search?group=failures', 'routes', '000001/compare/3fa94c', 'latest?method=POST', 'latest?method=POST&panel=request',
   ...['overview', 'request', 'exceptions', 'logs', 'timeline', 'http-client', 'queries', 'events'].map((name) => `3fa94c?panel=${name}`)
 ].map((path) => `/_profiler/${path}`)
-const SHARES = [0.2, 0.35, 0.5, 0.65, 0.8]
+const SHARES = isLong ? [0.2, 0.35, 0.5, 0.65, 0.8] : [0.35, 0.65]
 /** Milliseconds until the rest of a page is sent: enough for the browser to paint what it has. */
 const PAUSE = 150
 const MAX_SHIFT = 0.005
