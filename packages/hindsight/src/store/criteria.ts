@@ -36,7 +36,7 @@ export interface Criteria {
  */
 type Operator = '=' | '>' | '<' | '>=' | '<=' | 'contains' | 'matches' | 'mentions'
 /** `number`: the name of a number that a part adds to the search, which is compared in place of its column. */
-type Condition =
+export type Condition =
   [column: keyof ReturnType<typeof columnsOf>, operator: Operator, value: string | number, number?: string]
 
 export function conditionsOf (criteria: Criteria): Condition[] {

@@ -13,7 +13,10 @@ alter table hindsight.profiles
   add column if not exists pinned smallint not null default 0, add column if not exists bytes bigint not null default 0,
   add column if not exists json text not null default '';
 create unique index if not exists profiles_token_key on hindsight.profiles (token);
-create index if not exists profiles_by_age on hindsight.profiles (pinned, error, seq) include (bytes);
+create index if not exists profiles_by_error on hindsight.profiles (error, seq) include (pinned, bytes);
+create index if not exists profiles_by_status on hindsight.profiles (seq, status) where status >= 300;
+create index if not exists profiles_by_duration on hindsight.profiles (seq, duration) where duration >= 100;
+create index if not exists profiles_by_time on hindsight.profiles (seq, time) where time > '';
 create index if not exists profiles_by_parent on hindsight.profiles (parent) where parent is not null;
 create table if not exists hindsight.profile_totals ();
 alter table hindsight.profile_totals

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parsedJson } from '../call.js'
 import type { Profile, ProfileSummary } from './profile.js'
-import { columnsOf, conditionsOf, valuesIn, type Criteria } from './criteria.js'
+import { columnsOf, conditionsOf, valuesIn, type Condition, type Criteria } from './criteria.js'
 import { DEFAULT_BOUNDS, emptyTotals, groupToEvict, mayPin, rangeOf, sumOf, TooManyPinnedError } from './storage.js'
 import type {
   Awaitable, ProfilePage, ProfileStorage, SearchOptions, StorageBounds, StorageStats, Totals
@@ -37,6 +37,19 @@ const STEP = 300
 const MAX_STEPS = 3
 const SUMMARY =
   'seq, token, time, method, url, status, ip, duration, error, route, exception, exceptions, warnings, parent, pinned'
+
+/** The profiles that the indexes of these columns have: a database reads one for a search that names its condition. */
+const INDEXED = { status: 'status >= 300', duration: 'duration >= 100' }
+
+/** The condition of the index that has all profiles for which a comparison holds; null without one. */
+function indexCondition ([column, operator, value]: Condition): string | null {
+  // Each has a time: SQLite does not read an index of all profiles in place of the table.
+  if (column === 'time') return "time > ''"
+  if (operator !== '>=') return null
+  if (column === 'status' && Number(value) >= 300) return INDEXED.status
+  if (column === 'duration' && Number(value) >= 100) return INDEXED.duration
+  return null
+}
 
 /** Stores profiles in a database, in the SQL that SQLite and PostgreSQL have in common. */
 export class SqlStorage implements ProfileStorage {
@@ -86,8 +99,14 @@ export class SqlStorage implements ProfileStorage {
       values.push(...seq)
       const direction = isDescending ? 'desc' : 'asc'
       const order = `order by ${column === 'seq' ? '' : `${column} ${direction}, `}seq ${direction}`
-      const sql = `select ${SUMMARY} from ${this.#profiles} where ${conditions.join(' and ')} ${order} limit ?`
-      const found = await query(sql, [...values, limit + 1])
+      const select = async (all: readonly string[]): Promise<Row[]> => {
+        const sql = `select ${SUMMARY} from ${this.#profiles} where ${all.join(' and ')} ${order} limit ?`
+        return await query(sql, [...values, limit + 1])
+      }
+      let found: Row[] = []
+      // Those of the index are the first in this order, and mostly fill the page.
+      if (isDescending && column !== 'seq') found = await select([...conditions, INDEXED[column]])
+      if (found.length <= limit) found = await select(conditions)
       const page = found.slice(0, limit)
       const next = mayContinue && found.length > limit ? String(page.at(-1)?.seq) : null
       return { profiles: page.map(summaryOf), next, head: String(head) }
@@ -193,7 +212,8 @@ export class SqlStorage implements ProfileStorage {
       conditions.push(condition)
       values.push(...compared)
     }
-    for (const [column, operator, value, number] of conditionsOf(criteria)) {
+    for (const condition of conditionsOf(criteria)) {
+      const [column, operator, value, number] = condition
       const text = String(value).replace(/[!%_]/g, '!$&')
       const isLike = `${column} ${like} ? escape '!'`
       if (number !== undefined) add(`${numberIn(column, `\n${number}=`)} ${operator} ?`, value)
@@ -201,7 +221,11 @@ export class SqlStorage implements ProfileStorage {
       else if (operator === 'matches') add(isLike, text.replaceAll('*', '%'))
       else if (operator === 'mentions') {
         add(`(${isLike} or (${isLike} and ${column} not like ?))`, `%${text}%\n\n%`, `%${text}%`, '%\n\n%')
-      } else add(`${column} ${operator} ?`, value)
+      } else {
+        add(`${column} ${operator} ?`, value)
+        const indexed = indexCondition(condition)
+        if (indexed !== null) add(indexed)
+      }
     }
     for (const excluded of (criteria.not ?? []).map((one) => this.#where(one))) {
       // A column may be null.

@@ -1,9 +1,11 @@
 import t, { type Test } from 'tap'
 import { storageContract } from '../../../src/storage-contract.js'
 import { openStorage } from '../../../src/store/open.js'
+import { PostgresDatabase } from '../../../src/store/postgres.js'
 import type { ProfileStorage, StorageBounds } from '../../../src/store/storage.js'
 import { postgresServer } from '../../support/postgres.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
+import { explainedSearch, SEARCHES, timeOf } from '../../store/search-plans.js'
 import { listed, put } from '../../store/support.js'
 
 async function opened (t: Test, url: string, bounds: Partial<StorageBounds> = {}): Promise<ProfileStorage> {
@@ -20,6 +22,28 @@ t.test('PostgreSQL passes the contract of storage', async (t) => {
     return await openStorage({ storage: postgres.url, ...bounds })
   }
   for (const { name, run } of storageContract(open)) await t.test(name, run)
+})
+
+t.test('a search reads an index, or profiles in their order', async (t) => {
+  const postgres = await postgresServer(t)
+  if (!postgres) return
+  const database = new PostgresDatabase(postgres.url)
+  t.teardown(() => database.close())
+  await database.read(async (query) => await query('select 1'))
+  // A table of few pages is read without an index.
+  await postgres.psql('insert into hindsight.profiles (token, time, url, duration, status, error, json) select ' +
+    `lpad(i::text, 6, '0'), to_char(date '${new Date(timeOf(0)).toISOString().slice(0, 10)}' + i * interval '20 ms', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ` +
+    "'http://h/', case when i % 5000 = 0 then 1000 else i % 100 end, case i % 5000 when 0 then 500 when 1 then 404 else 200 end, " +
+    "(i % 5000 = 0)::int, repeat('x', 200) from generate_series(1, 50000) i")
+  await postgres.psql('vacuum analyze hindsight.profiles')
+  for (const [name, options, index] of SEARCHES) {
+    const { plan } = await explainedSearch(database, options)
+    // It expects that no profile has a text, and reads all of them.
+    if (options.criteria?.url !== undefined) continue
+    t.notMatch(plan, /Seq Scan/, name)
+    // Where most profiles match, their order is as little to read.
+    if (index !== null && name !== 'successes') t.match(plan, /profiles_by_(?:error|status|duration|time) /, `${name}: ${plan}`)
+  }
 })
 
 t.test('two machines share one store', async (t) => {
@@ -101,7 +125,7 @@ t.test('what is dropped in the database is created again, and no profile is lost
   const drops = [
     'drop table hindsight.profile_totals', 'drop table hindsight.form_secret', 'drop schema hindsight cascade', 'drop table hindsight.profiles cascade',
     'drop table hindsight.profiles cascade; create view hindsight.profiles as select 1 as seq', 'drop function hindsight.count_profiles() cascade',
-    'drop index hindsight.profiles_by_age', 'alter table hindsight.profiles drop constraint if exists profiles_token_key; drop index if exists ' +
+    'drop index hindsight.profiles_by_error', 'alter table hindsight.profiles drop constraint if exists profiles_token_key; drop index if exists ' +
       'hindsight.profiles_token_key',
     'drop trigger profiles_inserted on hindsight.profiles',
     ...['pinned', 'error', 'profiles', 'bytes'].map((name) => `alter table hindsight.profile_totals drop column ${name}`),

@@ -134,7 +134,7 @@ t.test('a database of another version or program is an error, and is not changed
 
 t.test('what is dropped in the database is created again, and no profile is lost by it', async (t) => {
   const drops: Array<[sql: string, kept: number]> = [
-    ['drop table profile_totals', 2], ['drop table form_secret', 2], ['drop index profiles_by_age', 2], ['drop trigger profiles_inserted', 2],
+    ['drop table profile_totals', 2], ['drop table form_secret', 2], ['drop index profiles_by_error', 2], ['drop trigger profiles_inserted', 2],
     ['drop table profiles', 0]
   ]
   for (const [sql, kept] of drops) {
