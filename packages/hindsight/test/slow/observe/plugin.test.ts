@@ -4,11 +4,11 @@ import { observations } from '../../observe/processes.js'
 
 /** What the application does without Hindsight. */
 const bare = observations(undefined, variants)
-
 /** Where any plugin is awaited, Fastify makes the context of its 404 before the application sets a factory of loggers. */
 const CHANGED_BY_AWAIT = 'child loggers'
 
-const awaiting = async (): Promise<Observations> => ({ ...await bare, ...await observations('empty', variants.filter((name) => name === CHANGED_BY_AWAIT)) })
+const awaited = observations('empty', variants.filter((name) => name === CHANGED_BY_AWAIT))
+const awaiting = async (): Promise<Observations> => ({ ...await bare, ...await awaited })
 
 compare([
   ['the plugin', 'debug surface', awaiting, async () => await observations('debug', variants)],
