@@ -43,8 +43,8 @@ export async function collectHooks<Options extends object> (
 
 /** Runs collected hooks one after the other; returns a promise only where one of them does not call back at once. */
 export function runHooks (hooks: readonly CollectedHook[], ...args: unknown[]): undefined | Promise<void> {
-  for (const [i, hook] of hooks.entries()) {
-    const running = runHook(hook, args)
+  for (let i = 0; i < hooks.length; i++) {
+    const running = runHook(hooks[i] as CollectedHook, args)
     if (running !== undefined) return running.then(() => runHooks(hooks.slice(i + 1), ...args))
   }
 }

@@ -78,9 +78,9 @@ export function defineListener<S extends Stage> (stage: S, name: string, create:
     }
     const isAfterRouter = name !== 'router' && slots.some(({ listener }) => listener === 'router')
     const active: ActiveListener = { slot, hook: created, needsRoute: stage === 'kernel.request' && isAfterRouter }
-    const run: Run = (request, reply, payload) => runListener(active, request, reply, payload)
-    slot.run = run
-    const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(run) : requestHook(run)
+    const call = app.hindsight.recorder === null ? callHook : recordHook
+    slot.run = (request, reply, payload) => call(active, request, reply, payload)
+    const fastifyHook = HOOK_OF_STAGE[stage] === 'onSend' ? sendHook(active, call) : requestHook(active, call)
     Object.defineProperty(fastifyHook, 'name', { value: name })
     app.addHook(HOOK_OF_STAGE[stage] as 'onSend', internalHook(fastifyHook, { stage, listener: name }) as never)
   }
@@ -95,7 +95,7 @@ export function whenRecorded (
     if (recorder === null) return 'not in debug mode'
     return (request: FastifyRequest, _reply: FastifyReply, payload?: unknown): Skip | undefined => {
       const { trace } = stateOf(request)
-      if (!trace.recording.isRecording) return notRecorded
+      if (!trace.isRecording) return notRecorded
       record(recorder, trace, payload)
     }
   }
@@ -130,15 +130,17 @@ interface ActiveListener {
   needsRoute: boolean
 }
 
-type Run = NonNullable<ListenerSlot['run']>
+/** Calls the hook of a listener; `recordHook` records it, too. It is chosen when the listener is registered. */
+type Call = typeof callHook
 type Done = (error?: unknown, payload?: unknown) => void
 
 // A hook calls back at once where it can: a response may be read before the next turn of the event loop. To make the
 // functions that promises need for each result would take 3 % of the time of a request.
-function requestHook (run: Run) {
+function requestHook (active: ActiveListener, call: Call) {
   return function (request: FastifyRequest, reply: FastifyReply, done: Done): void {
-    const result = run(request, reply)
-    if (isPromise(result)) result.then((later) => proceed(later, reply, done), done)
+    const result = call(active, request, reply)
+    if (result === undefined) done()
+    else if (isPromise(result)) result.then((later) => proceed(later, reply, done), done)
     else proceed(result, reply, done)
   }
 }
@@ -148,10 +150,11 @@ function proceed (result: unknown, reply: FastifyReply, done: Done): void {
   else done(result instanceof Raised ? result.error : null)
 }
 
-function sendHook (run: Run) {
+function sendHook (active: ActiveListener, call: Call) {
   return function (request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Done): void {
-    const result = run(request, reply, payload)
-    if (isPromise(result)) result.then((later) => continueWith(later, payload, done), done)
+    const result = call(active, request, reply, payload)
+    if (result === undefined) done(null, payload)
+    else if (isPromise(result)) result.then((later) => continueWith(later, payload, done), done)
     else continueWith(result, payload, done)
   }
 }
@@ -162,31 +165,33 @@ function continueWith (result: unknown, payload: unknown, done: Done): void {
   else done(null, result)
 }
 
-/** Runs a listener, and records what it does for a request that is recorded. */
-function runListener (
+/** Calls the hook of a listener, and records what it does for a request that is recorded. */
+function recordHook (
   active: ActiveListener, request: FastifyRequest, reply: FastifyReply, payload?: unknown
 ): unknown {
   const state = stateOf(request)
   const running = beginRun(active.slot, state, reply)
-  const result = callHook(active, state, request, reply, payload)
+  const result = callHook(active, request, reply, payload)
   if (running === null) return result
   return endRun(result, running, state, reply)
 }
 
 /** Calls the hook of a listener where it applies to the request. */
 function callHook (
-  { slot, hook, needsRoute }: ActiveListener, { pass, recording }: RequestState, request: FastifyRequest,
-  reply: FastifyReply, payload: unknown
+  { slot, hook, needsRoute }: ActiveListener, request: FastifyRequest, reply: FastifyReply, payload?: unknown
 ): unknown {
   // A not-found handler of the application may answer a request without a route.
-  if (needsRoute && recording.routeError !== null) return unrouted
+  if (needsRoute && request.is404) return unrouted
   try {
     const result = hook(request, reply, payload)
-    if (!isPromise(result)) return result instanceof Error ? raised(result, slot, pass, request) : result
-    const fail = (error: unknown): Raised => raised(error, slot, pass, request)
+    if (result === undefined || result instanceof Skip) return result
+    if (!isPromise(result)) return result instanceof Error ? raised(result, slot, request) : result
+    // An error pass may begin while it runs.
+    const { pass } = stateOf(request)
+    const fail = (error: unknown): Raised => raised(error, slot, request, pass)
     return result.then((later) => later instanceof Error ? fail(later) : later, fail)
   } catch (error) {
-    return raised(error, slot, pass, request)
+    return raised(error, slot, request)
   }
 }
 
@@ -209,7 +214,9 @@ function endRun (result: unknown, run: HookRun, state: RequestState, reply: Fast
   return result
 }
 
-function raised (error: unknown, { stage, listener }: ListenerSlot, pass: PassName, request: FastifyRequest): Raised {
+function raised (
+  error: unknown, { stage, listener }: ListenerSlot, request: FastifyRequest, pass: PassName = stateOf(request).pass
+): Raised {
   const state = stateOf(request)
   if (pass === 'main') {
     state.recording.raisedBy = { stage, listener }

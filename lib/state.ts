@@ -81,6 +81,10 @@ export class RequestState {
     return this.trace.failed
   }
 
+  get isRecording (): boolean {
+    return this.trace.isRecording
+  }
+
   get recording (): RequestTrace['recording'] {
     return this.trace.recording
   }

@@ -21,11 +21,12 @@ export const assetReset = defineListener('kernel.finish_request', 'asset-reset',
     assets.add(url)
     return isFirst
   })
+  if (app.hindsight.recorder === null) return 'the list ends with its request'
   return (request, reply, payload) => {
     const state = stateOf(request)
     const { assets } = state
     if (assets === undefined) return unused
-    state.recording.collect(assetsPart, () => traceOf(request).services.mask.value({ files: [...assets] }))
+    state.trace.collect(assetsPart, () => traceOf(request).services.mask.value({ files: [...assets] }))
     afterBody(reply, payload, () => { state.assets = undefined })
   }
 })

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { fastifyHelmet } from '@fastify/helmet'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
@@ -29,6 +29,7 @@ const kept = new Skip('the route has set a policy of its own')
 /** Makes `reply.cspNonce` available, with new nonces for each request; they are generated when they are first read. */
 export const contentSecurityPolicy = defineListener('kernel.request', 'content-security-policy', (app) => {
   app.decorateReply('cspNonce', { getter (this: FastifyReply) { return noncesOf(traceOf(this.request)) } })
+  if (app.hindsight.recorder === null) return 'a request begins without nonces'
   return (request) => {
     const state = traceOf(request)
     state.scriptNonce = state.styleNonce = ''
@@ -47,28 +48,22 @@ export const contentSecurityPolicyResponse = defineListener('kernel.response', '
     if (policies.length === 0) return 'not configured'
     return (request, reply) => {
       const state = traceOf(request)
-      if (state.recording.isRecording) collectPolicy(state, policies.filter(({ header }) => reply.hasHeader(header)))
+      if (state.isRecording) collectPolicy(state, policies.filter(({ header }) => reply.hasHeader(header)))
       if (isRedirect(reply)) return notOnRedirect
       if (reply.statusCode === 304) return notOn304
       const uri = reports && isDocument(request, reply) ? reportUri(app.hindsight, request) : null
       let skip: Skip | undefined = kept
-      for (const { header, middleware } of policies) {
+      for (const { header, policy } of policies) {
         if (reply.hasHeader(header)) continue
-        // Helmet sets headers of the reply: those of the raw response are slower, and later listeners do not find them.
-        const headers = {
-          setHeader (_name: string, policy: string) {
-            const value = withNonces(policy, state)
-            reply.header(header, uri === null ? value : withReportUri(value, uri))
-          }
-        }
-        middleware(request.raw, headers as ServerResponse, (error?: unknown) => { if (error) throw error })
+        const value = withNonces(policy, state)
+        reply.header(header, uri === null ? value : withReportUri(value, uri))
         skip = undefined
       }
       return skip
     }
   })
 
-function withNonces (policy: string, { scriptNonce = '', styleNonce = '' }: RequestTrace): string {
+function withNonces (policy: string, { scriptNonce, styleNonce }: RequestTrace): string {
   if (scriptNonce === '' && styleNonce === '') return policy
   return withNonce(withNonce(policy.split(';'), 'script-src', scriptNonce), 'style-src', styleNonce).join(';')
 }
@@ -92,14 +87,14 @@ function reportUri (
 
 // The profile has the values of the policies among the headers of the response.
 function collectPolicy (state: RequestTrace, ofRoute: Array<{ header: string }>): void {
-  state.recording.collect(cspPart, () => ({
+  state.collect(cspPart, () => ({
     ...(ofRoute.length > 0 && { ofRoute: ofRoute.map(({ header }) => header) }),
     ...(state.diagnosticPolicy !== undefined && { ofDiagnosticPage: true }),
     nonces: [state.scriptNonce && 'script-src', state.styleNonce && 'style-src'].filter(Boolean)
   }))
 }
 
-/** The header of an option and the middleware of helmet that sets it, or nothing. Throws for invalid directives. */
+/** The header of an option and its value, as helmet makes it, or nothing. Throws for invalid directives. */
 function policyOf (reportOnly: boolean, directives: CspDirectives | false | undefined) {
   if (directives === undefined || directives === false || Object.keys(directives).length === 0) return []
   // Without default-src, a policy restricts only what it names (CSP3, section 6.1.3); helmet requires that explicitly.
@@ -107,7 +102,10 @@ function policyOf (reportOnly: boolean, directives: CspDirectives | false | unde
   const all = { ...(!hasDefault && { 'default-src': helmetPolicy.dangerouslyDisableDefaultSrc }), ...directives }
   try {
     const middleware = helmetPolicy({ useDefaults: false, reportOnly, directives: all as never })
-    return [{ header: `content-security-policy${reportOnly ? '-report-only' : ''}`, middleware }]
+    let policy = ''
+    const response = { setHeader (_name: string, value: string) { policy = value } }
+    middleware({} as IncomingMessage, response as unknown as ServerResponse, () => {})
+    return [{ header: `content-security-policy${reportOnly ? '-report-only' : ''}`, policy }]
   } catch (error) {
     throw new Error(`contentSecurityPolicy: ${(error as Error).message}`, { cause: error })
   }

@@ -24,7 +24,7 @@ export const controllerAttributes = defineListener('kernel.controller', 'control
     const state = stateOf(request)
     if (state.failed) return ofDiagnosticHandler
     state.attributes = attributes
-    state.recording.collect(attributesPart, () => app.hindsight.mask.value(attributes))
+    state.trace.collect(attributesPart, () => app.hindsight.mask.value(attributes))
   }
 })
 

@@ -55,7 +55,7 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
     if (rule === null) return noRule
     const refusal = preflightRefusal(rule, request)
     const reason = refusal?.reason ?? null
-    if (traceOf(request).recording.isRecording) collectVerdict(request, reply, rules, rule, reason)
+    if (traceOf(request).isRecording) collectVerdict(request, reply, rules, rule, reason)
     return setHeaders(request, reply).then(() => {
       // Meaningless on a preflight (Fetch, section 3.3.3).
       reply.removeHeader('access-control-expose-headers')
@@ -70,7 +70,7 @@ const pair = listenerPair('kernel.response', 'cors', async (app, { cors: rules =
   function respond (request: FastifyRequest, reply: FastifyReply): HookResult | Promise<HookResult> {
     const { origin } = request.headers
     // Without an origin no header is set in any case: only a profile needs the reason.
-    const { isRecording } = traceOf(request).recording
+    const { isRecording } = traceOf(request)
     const needsReason = origin !== undefined || isRecording
     if (needsReason && isProfiler(request)) return profilerOnly
     if (isPreflight(request) && reply.hasHeader('access-control-allow-methods')) return preflighted
@@ -112,7 +112,7 @@ function collectVerdict (
     origin = null, 'access-control-request-method': method, 'access-control-request-headers': headers = ''
   } = request.headers
   const preflight = isPreflight(request)
-  state.recording.collect(corsPart, () => corsVerdict({
+  state.trace.collect(corsPart, () => corsVerdict({
     rule: rule && {
       index: rules.indexOf(rule),
       path: String(rule.path ?? 'everywhere'),

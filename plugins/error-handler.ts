@@ -28,7 +28,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   app.addHook('onError', internalHook(function startErrorPass (
     request: FastifyRequest, reply: FastifyReply, error: unknown, done: () => void
   ) {
-    fail(traceOf(request), error)
+    fail(request, reply, error)
     const { recorder } = app.hindsight
     if (request.server.errorHandler !== ourHandler && recorder !== null) watchErrorHandlers(traceOf(request), recorder)
     if (reply.raw.headersSent) done()
@@ -37,11 +37,13 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   app.addHook('onSend', internalHook(function checkErrorAnswer (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: (error: null, payload: unknown) => void
   ) {
-    const state = stateOf(request)
-    const { recording } = state
-    if (recording.sending.followsAnswer) {
-      const second = secondError(state.trace, payload)
-      if (second !== recording.sending.again) return answerWithBoth(recording.raised, second, state.trace)
+    const trace = traceOf(request)
+    // Where requests are recorded, the recorder has done it.
+    if (app.hindsight.recording === 'none') trace.beginResponse(reply)
+    if (trace.followsAnswer) {
+      const { recording } = trace
+      const second = secondError(trace, payload)
+      if (second !== recording.sending.again) return answerWithBoth(recording.raised, second, trace)
       // Hooks of the first response are running. Fastify sends it, and logs that another one cannot be sent.
       recording.addError(second)
     }
@@ -51,10 +53,12 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   // The application may replace it.
   const ourHandler = app.errorHandler
 
-  function fail (trace: RequestTrace, error: unknown): void {
+  function fail (request: FastifyRequest, reply: FastifyReply, error: unknown): void {
     const { recorder } = app.hindsight
-    if (recorder === null) trace.recording.failure = { error, after: null }
-    else recorder.fail(trace, error)
+    const trace = traceOf(request)
+    if (recorder !== null) return recorder.fail(trace, error)
+    trace.begin(reply)
+    trace.recording.failure = { error, after: null }
   }
 
   function runErrorPass (request: FastifyRequest, reply: FastifyReply): unknown {
@@ -76,7 +80,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
     }
     if (state.failed && state.recording.raised === raised) return answer(raised, state.trace)
     // Another error handler has failed: Fastify runs no `onError` hook for that.
-    fail(state.trace, raised)
+    fail(request, reply, raised)
     const passed = runErrorPass(request, reply)
     return callAfter(passed, () => answer(raised, state.trace)) as ReturnType<typeof handleError>
   }

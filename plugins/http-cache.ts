@@ -124,7 +124,7 @@ function recordOf (request: FastifyRequest, reply: FastifyReply): CacheRecord {
   if (state.cache !== undefined) return state.cache
   const record: CacheRecord = { outcome: 'unconditional', validators: null, isReached: false, private: null }
   state.cache = record
-  state.recording.collect(cachePart, () => {
+  state.trace.collect(cachePart, () => {
     const { validators, isReached, ...decision } = record
     const headers = state.recording.sending.headers
     return traceOf(request).services.mask.value({

@@ -36,7 +36,7 @@ export const linkHeader = defineListener('kernel.response', 'link-header', (app)
     const added = state.links ?? []
     if (route.length === 0 && added.length === 0) return notConfigured
     if (state.failed) return failed
-    state.recording.collect(linksPart, () => mask.value({ route, added }))
+    state.trace.collect(linksPart, () => mask.value({ route, added }))
     const before = headerValues(reply, 'link')
     reply.header('link', [...new Set([...before, ...[...route, ...added].map(serializeLink)])].join(', '))
   }

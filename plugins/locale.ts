@@ -42,7 +42,7 @@ export const locale = defineListener('kernel.request', 'locale', (app, options) 
     const skip = choose(request)
     const { locale = defaultLocale, localeSource: source = 'default' } = stateOf(request)
     const header = request.headers['accept-language']?.slice(0, MAX_HEADER) ?? null
-    traceOf(request).recording.collect(localePart, () => app.hindsight.mask.value({
+    traceOf(request).collect(localePart, () => app.hindsight.mask.value({
       locale,
       source,
       default: defaultLocale,

@@ -45,7 +45,7 @@ export const pagination = defineListener('kernel.request', 'pagination', (app, {
     setter (this: FastifyRequest, found: Pagination | null) { stateOf(this).pagination = found }
   })
   function collect (request: FastifyRequest, { sort, maxLimit }: PaginationRule, page: object): void {
-    traceOf(request).recording.collect(paginationPart, { ...page, sortable: sort, maxLimit })
+    traceOf(request).collect(paginationPart, { ...page, sortable: sort, maxLimit })
   }
   app.decorateRequest('paginate', function (this: FastifyRequest, total: number, options?: { links?: boolean }): Page {
     const rule = ruleOf(this)

@@ -28,7 +28,7 @@ export const paramConverter = defineListener('kernel.controller', 'param-convert
     // A converter receives the request with the values of those before it.
     request.params = values
     if (state.route !== null) state.route.params = values
-    state.recording.collect(paramsPart, () => mask.value(Object.fromEntries(declared.map(({ param, converter }) =>
+    state.trace.collect(paramsPart, () => mask.value(Object.fromEntries(declared.map(({ param, converter }) =>
       [param, { converter, sent: sent[param] ?? null, value: values[param] ?? null }]))))
     return convertAll(request, declared, sent, values)
   }

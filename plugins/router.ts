@@ -37,9 +37,8 @@ export const router = defineListener('kernel.request', 'router', (app) => {
     const state = stateOf(request)
     state.route = route
     const message = `Matched route "${route.name}".`
-    const { isRecording, log } = state.recording
-    const context = { route: route.name }
-    if (isRecording && log !== undefined) log.debug(request.log, { channel: 'router', message, context })
+    const log = state.isRecording ? state.recording.log : undefined
+    if (log !== undefined) log.debug(request.log, { channel: 'router', message, context: { route: route.name } })
     else request.log.debug({ channel: 'router', route: route.name }, message)
   }
 })

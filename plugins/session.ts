@@ -27,9 +27,9 @@ const pair = listenerPair('kernel.response', 'session', async (app, options) => 
   function save (request: FastifyRequest, reply: FastifyReply): HookResult | Promise<HookResult> {
     const state = stateOf(request)
     const isUsed = state.sessionUsed === true
-    if (state.recording.isRecording) {
+    if (state.isRecording) {
       const record = sessionRecord(isUsed ? state.session : undefined, sessions.isLoaded(request))
-      state.recording.collect(sessionPart, () => ({ ...record, keys: mask.value(record.keys) }))
+      state.trace.collect(sessionPart, () => ({ ...record, keys: mask.value(record.keys) }))
     }
     if (!isUsed) {
       const before = reply.getHeader('set-cookie')

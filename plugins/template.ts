@@ -29,6 +29,7 @@ export const template = defineListener('kernel.controller', 'template', (
     done(new Error(`Route "${missing.name}": ${problem}: ${hint}`))
   })
 
+  if (app.hindsight.recorder === null) return 'routes render their templates in a hook of their own'
   return (request) => {
     const { attributes, failed } = stateOf(request)
     if (attributes?.template === undefined) return notConfigured
@@ -36,13 +37,13 @@ export const template = defineListener('kernel.controller', 'template', (
   }
 
   async function renderTemplate (request: FastifyRequest, reply: FastifyReply, payload: unknown): Promise<unknown> {
-    const { attributes, failed, recording } = stateOf(request)
+    const { attributes, failed, trace } = stateOf(request)
     const name = attributes?.template
     if (name === undefined || failed || !isPlain(payload)) return payload
     const startedAt = performance.now()
     const markup = await (reply as unknown as Record<string, Render>)[decorator]?.(name, payload)
     const duration = Math.round((performance.now() - startedAt) * 1_000) / 1_000
-    recording.collect(templatePart, { name, duration, variables: Object.keys(payload) })
+    trace.collect(templatePart, { name, duration, variables: Object.keys(payload) })
     // Fastify has set the type of the object, JSON.
     reply.type('text/html; charset=utf-8').serializer(String)
     return markup

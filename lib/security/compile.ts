@@ -31,7 +31,7 @@ export async function compileSecurity (app: FastifyInstance, settings: SecurityS
       const path = paths.of(request)
       const firewall = firewalls.find(({ matches }) => matches(path)) ?? null
       const context = state.security = new SecurityContext(policy, request, firewall, path)
-      if (debug) state.recording.collect(security, () => mask.value(context.record))
+      if (debug) state.trace.collect(security, () => mask.value(context.record))
       return context
     },
     /** The access rule that applies to a request. */

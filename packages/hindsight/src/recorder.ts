@@ -44,19 +44,20 @@ export async function openRecorder (
     handler = timeHandlers(app)
     recordHooks(app, { preHandler: handler, ...debug && addRequestHooks(app) })
   }
-  app.addHook('onRequest', internalHook(function beginRequest (request, reply, done) {
-    const trace = traceOf(request)
-    trace.begin(reply)
-    app.hindsight.recorder?.begin(trace)
-    done()
-  }))
+  if (recording !== 'none') {
+    app.addHook('onRequest', internalHook(function beginRequest (request, reply, done) {
+      const trace = traceOf(request)
+      trace.begin(reply)
+      app.hindsight.recorder?.begin(trace)
+      done()
+    }))
+  }
   // The first hook of a response; `timeHandlers` has another one.
-  if (recording !== 'always') {
+  if (recording === 'on-failure') {
     app.addHook('onSend', internalHook(function beginResponse (
       request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
     ) {
-      const { failure, isRecording, sending } = traceOf(request).recording
-      sending.begin(reply, failure !== null, isRecording)
+      traceOf(request).beginResponse(reply)
       done(null, payload)
     }))
   }

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyRequest } from 'fastify'
 import Negotiator from 'negotiator'
-import { attemptCall, cachedByObject } from '../call.js'
+import { attemptCall } from '../call.js'
 
 /** The results of the server options, which check a message before Fastify routes it. */
 interface MessageState {
@@ -33,16 +33,17 @@ interface Connection {
   /** Whether a message was refused: what follows is read and discarded. */
   isRefused: boolean
   /** The message after which none is handled. */
-  last?: IncomingMessage
+  last: IncomingMessage | undefined
   /** Whether it was idle for longer than the server permits, when Node.js closes it; undefined: not watched. */
-  isTimedOut?: boolean
+  isTimedOut: boolean | undefined
 }
 
-const ofSocket = cachedByObject((_socket: object): Connection => ({ responses: [], isRefused: false }))
+const kConnection = Symbol('hindsight.connection')
 
 /** The state of a connection; made with the first call. A request that a plugin constructs may have no socket. */
 export function connectionOf (socket: Socket | null | undefined): Connection {
-  return ofSocket(socket ?? {})
+  const holder = (socket ?? {}) as { [kConnection]?: Connection }
+  return (holder[kConnection] ??= { responses: [], isRefused: false, last: undefined, isTimedOut: undefined })
 }
 
 /** The target as the client sent it: path and query, percent-encoding kept. */

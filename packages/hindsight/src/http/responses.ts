@@ -104,7 +104,7 @@ export function generateNonce (): string {
 }
 
 /** The nonces that a response shares with its policy, generated when they are first read (CSP3, section 2.3.1). */
-export function noncesOf (state: { scriptNonce?: string, styleNonce?: string }) {
+export function noncesOf (state: { scriptNonce: string, styleNonce: string }) {
   return {
     get script () { return (state.scriptNonce ||= generateNonce()) },
     get style () { return (state.styleNonce ||= generateNonce()) }

@@ -53,9 +53,9 @@ export function timeHandlers (app: FastifyInstance, onStart: (trace: RequestTrac
   app.addHook('onSend', internalHook(function hindsightHandled (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
-    const { recording } = traceOf(request)
-    const { failure, isRecording, sending, timing } = recording
-    sending.begin(reply, failure !== null, isRecording)
+    const trace = traceOf(request)
+    trace.beginResponse(reply)
+    const { recording, recording: { timing } } = trace
     if (timing.serializeStart !== 0 && timing.serializeEnd === 0) timing.serializeEnd = performance.now()
     endHandler(recording)
     done(null, payload)

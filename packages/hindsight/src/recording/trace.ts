@@ -8,7 +8,7 @@ import { targetOf } from '../http/requests.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import type { Mask } from '../mask/mask.js'
 import type { EditorLink } from '../view/editor.js'
-import { Recording } from './recording.js'
+import { Recording, type Slot as PartSlot } from './recording.js'
 import { routeConfigOf, type DeclaredRoute, type RouteMatch, type RouteTable } from '../routing/route-table.js'
 import type { HookRun } from './event-recorder.js'
 import type { HookStage, PassName, Slot } from './events.js'
@@ -27,7 +27,6 @@ export class RequestTrace {
   readonly request: FastifyRequest
   /** The instance whose hooks the request passes: after `reply.callNotFound()` its `server` is another one. */
   readonly scope: FastifyInstance
-  readonly recording = new Recording()
   /** The route that matched; null before the router listener, and where none did. */
   route: RouteMatch | null = null
   pass: PassName = 'main'
@@ -37,10 +36,12 @@ export class RequestTrace {
   sentParams: Record<string, unknown> | undefined
   /** Whether the response depends on a session of a lifecycle. */
   sessionUsed = false
-  scriptNonce?: string
-  styleNonce?: string
+  scriptNonce = ''
+  styleNonce = ''
   /** The policy of the response if that is a diagnostic page. */
-  diagnosticPolicy?: string
+  diagnosticPolicy: string | undefined
+  #recording: Recording | null = null
+  #responded: FastifyReply | null = null
   #reply: FastifyReply | null = null
   #context: RequestContext | undefined
   #mask: Mask | undefined
@@ -70,9 +71,42 @@ export class RequestTrace {
     this.#reply = reply
   }
 
+  /** What is recorded of the request; made with the first call. In production most requests need none. */
+  get recording (): Recording {
+    if (this.#recording !== null) return this.#recording
+    const recording = this.#recording = new Recording()
+    if (this.#responded !== null) recording.sending.begin(this.#responded, false, false)
+    return recording
+  }
+
+  /** Whether events, headers and log lines are recorded. */
+  get isRecording (): boolean {
+    return this.#recording !== null && this.#recording.isRecording
+  }
+
+  /** Keeps something for a part of the profile if the request is recorded. */
+  collect<T> (part: PartSlot<T>, value: T): void {
+    if (this.isRecording) this.recording.set(part, value)
+  }
+
   /** Whether something was raised while the request was handled. */
   get failed (): boolean {
-    return this.recording.failure !== null
+    return this.#recording !== null && this.#recording.failure !== null
+  }
+
+  /** A response begins to pass the hooks: to be called by the first one. */
+  beginResponse (reply: FastifyReply): void {
+    if (this.#recording === null && this.#responded === null) {
+      this.#responded = reply
+      return
+    }
+    const { failure, isRecording, sending } = this.recording
+    sending.begin(reply, failure !== null, isRecording)
+  }
+
+  /** Whether the response that has begun follows one of the error handler of a lifecycle. */
+  get followsAnswer (): boolean {
+    return this.#recording !== null && this.#recording.sending.followsAnswer
   }
 
   /** The `Accept` header as it was received: a validator may remove it from the headers of the request. */
