@@ -28,6 +28,8 @@ export class Query {
   endedAt?: number | undefined = undefined
   /** Milliseconds for which it waited for a connection of its pool, before `startedAt`. */
   wait?: number | undefined = undefined
+  /** How many connections its pool has, where it waited as all of them were in use. */
+  exhausted?: number | undefined = undefined
   /** Rows that were returned, or affected by a statement that returns none. */
   rows?: number | undefined = undefined
   error?: unknown = undefined
@@ -49,10 +51,13 @@ export class Query {
   enter?: ((callback: Callback, self: unknown, results: unknown[]) => unknown) | undefined = undefined
   /** The hook of the application that has sent it, with the number of its event; the recorder sets it. */
   hook?: { readonly position: number } | null | undefined = undefined
-  /** What is the same for queries of one connection, where that is known: a transaction has one. */
+  /**
+   * What is the same for queries of one connection, where that is known: a transaction has one. That of the database
+   * itself, `client` or `run`, for a pool, which sends each query on any free connection.
+   */
   connection?: unknown = undefined
-  /** The client that sent it: another one may be one of another database. */
-  client?: object | undefined = undefined
+  /** The same for queries of one database, such as its client; default: `run`. */
+  client?: unknown = undefined
   /** Runs a statement on the same client and returns its rows: for the plan of the query. Absent: it cannot. */
   run?: Run | undefined = undefined
 
@@ -126,9 +131,10 @@ export function endQuery (query: Query | null | undefined, { rows, error, durati
 }
 
 /** The query has its connection, for which it waited since it began. */
-export function endWait (query: Query): void {
+export function endWait (query: Query, exhausted?: number): void {
   const now = performance.now()
   query.wait = now - query.startedAt
+  query.exhausted = exhausted
   query.startedAt = now
 }
 

@@ -3,7 +3,7 @@ import { MASKED } from '../../mask/mask.js'
 import type { Profile } from '../../store/profile.js'
 import { formatTime } from '../../view/components.js'
 import { presentItems } from '../../view/text.js'
-import { groupedBy, lineOf, splitUrl, type Data } from '../read.js'
+import { dataOf, groupedBy, lineOf, listOf, splitUrl, type Data } from '../read.js'
 
 /** Calls one after another, from which they count as too many. */
 const MIN_SERIAL = 5
@@ -72,6 +72,23 @@ export function sentenceOf (group: CallGroup): string {
     open > 0 && `${open} had not ended`
   ])
   return `${count} × ${shape}${from}, ${facts.join('; ')}`
+}
+
+/** Calls that were sent while a transaction of the request was open: it has locks that long. */
+export function callsInTransactions (
+  calls: readonly Data[], { collectors, route, duration }: Pick<Profile, 'collectors' | 'route' | 'duration'>
+): string[] {
+  const transactions = listOf(dataOf({ collectors }, 'queries').transactions)
+  const sentences = calls.flatMap((call) => {
+    const at = Number(call.start)
+    const open = transactions.find(({ start, end }) => Number(start) <= at && at < Number(end ?? duration))
+    if (open === undefined) return []
+    const [from, began] = [call.source, open.source].map((source) =>
+      typeof source === 'string' ? shortFile(lineOf(source)) : 'an unknown line')
+    return [`${callShape(call, route)} from ${from} was sent while the transaction that began at ${began} was open`]
+  })
+  return [...groupedBy(sentences, (sentence) => sentence)]
+    .map(([sentence, { length }]) => length === 1 ? sentence : `${length} × ${sentence}`)
 }
 
 /** Different paths of one place from which a segment in which they differ is an identifier. */

@@ -8,7 +8,7 @@ import { addressOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type 
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import type { Called } from './called.js'
-import { callGroups, callShape, isFailed, problemOf, sentenceOf } from './groups.js'
+import { callGroups, callsInTransactions, callShape, isFailed, problemOf, sentenceOf } from './groups.js'
 import { linkCalled } from './link-called.js'
 import { mediaType, suspectCalls } from './suspects.js'
 import { callLog } from './outgoing.js'
@@ -120,8 +120,9 @@ const MAX_URL = 100
 const MAX_HINTED = 5
 const MAX_TEXT = 300
 
-function problemsOf ({ calls }: Data, { route }: Pick<Profile, 'route'>): string[] {
-  return callGroups(listOf(calls), route).map(problemOf).filter((problem) => problem !== null)
+function problemsOf ({ calls }: Data, profile: Pick<Profile, 'collectors' | 'route' | 'duration'>): string[] {
+  const problems = callGroups(listOf(calls), profile.route).map(problemOf).filter((problem) => problem !== null)
+  return [...problems, ...callsInTransactions(listOf(calls), profile)]
 }
 
 /** The sentences about equal calls that are no problem. */

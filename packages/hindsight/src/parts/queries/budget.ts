@@ -68,7 +68,7 @@ async function describe (
   const [{ collectedBy }, { queryPlace }] = await Promise.all([import('../collect.js'), import('./trace.js')])
   const { count = 0, findings = [], groups = [] } = (collectedBy(recording, 'queries') ?? {}) as Partial<Queries>
   if (count <= maxQueries) return null
-  const causes = findings.filter(({ kind }) => kind !== 'slow').map(({ text }) => text)
+  const causes = findings.filter(({ kind }) => /^(?:n\+1|repeated|duplicates)$/.test(kind)).map(({ text }) => text)
   const [most] = groups.toSorted((a, b) => b.count - a.count)
   if (causes.length === 0 && most !== undefined) {
     const places = most.sources.map((source) => queryPlace({ source })).join(' and ')

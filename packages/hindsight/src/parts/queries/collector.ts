@@ -21,6 +21,7 @@ import { keepRunners } from './plan.js'
 import { queryOfSpan } from './query-spans.js'
 import { MAX_STATEMENT, type RecordedQuery } from './recorded-query.js'
 import { copyOfParameters, identityOf, type Traced } from './trace.js'
+import { transactionFindings } from './transactions.js'
 
 /** Queries of a request that are recorded one by one; further ones are counted by their shapes and lines. */
 const MAX_QUERIES = 500
@@ -171,6 +172,8 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
   const { mask, settings: { slowQuery = SLOW_QUERY } } = log.services
   const { startedAt: since, endedAt, own } = timing
   const clients = [...new Set(log.queries.map(({ client, run }) => client ?? run))]
+  // A pool is the database of its queries. Undefined is unknown.
+  const connections = [...clients, ...new Set(log.queries.map(({ connection }) => connection))]
   // Short texts are compared faster.
   const statements = new Map<string, number>()
   const all = log.queries.map((query, index): Traced => {
@@ -180,6 +183,7 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
     const frames = framesOf(query.frames)
     const { statement, parameters, shape, isRead, texts, isHidden, hasPlaceholders } = shownOf(log, query)
     const client = clients.indexOf(query.client ?? run)
+    const connection = query.connection === undefined ? undefined : connections.indexOf(query.connection)
     const place = statements.get(query.statement) ?? statements.size
     statements.set(query.statement, place)
     const values = (isHidden === true ? null : identityOf(query.parameters)) ?? `?${index}`
@@ -201,7 +205,9 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
       identity: `${client} ${place} ${values}`,
       isComplete: isPartial !== true && isHidden !== true && (query.parameters !== undefined || !hasPlaceholders),
       frames,
-      client
+      client,
+      connection,
+      exhausted: query.exhausted
     }
   })
   const further = [...log.further.values()]
@@ -209,6 +215,7 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
     log.further.get(`${system} ${shape} ${source}`)?.count ?? 0
   // The diagnostic page and the budget need it before the end of the request.
   const findings = findingsOf(all, roundTime((endedAt || performance.now()) - since - own), slowQuery, furtherLike)
+  const { transactions, found } = transactionFindings(all, Math.max(0, endedAt - since), log.count === all.length)
   return {
     count: log.count,
     duration: roundTime(timeOf(all)),
@@ -218,7 +225,8 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
       return { system, statement, parameters, start, duration, rows, source, shape, wait, hook, error }
     }),
     groups: queryGroups(all, further, findings),
-    findings
+    findings: [...found, ...findings],
+    ...transactions.length > 0 && { transactions }
   }
 }
 

@@ -52,7 +52,7 @@ function repetitionsOf (all: readonly Traced[], requestDuration: number, further
 }
 
 /** The line of the innermost call that sends no query of another shape: helpers that send any statement say nothing. */
-function linesOf (all: readonly Traced[]): (query: Traced) => string | null {
+export function linesOf (all: readonly Traced[]): (query: Traced) => string | null {
   const shapes = new Map<string, Set<string>>()
   for (const { shape, frames } of all) {
     for (const { source } of frames) shapes.set(source, (shapes.get(source) ?? new Set()).add(shape))

@@ -127,6 +127,7 @@ function completed (data: Data, late: Data): Data {
   }
   const queries = all as unknown as RecordedQuery[]
   return {
+    ...data,
     count: Number(data.count ?? 0) + Number(late.count) - replaced.length,
     duration: timeOf(queries),
     failed: Number(data.failed ?? 0) + Number(late.failed),

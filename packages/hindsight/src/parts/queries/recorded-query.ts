@@ -26,7 +26,7 @@ export interface QueryError { message: string, [property: string]: string | numb
 
 /** What is remarkable about queries of a request. */
 export interface Finding {
-  kind: 'n+1' | 'repeated' | 'duplicates' | 'slow'
+  kind: 'n+1' | 'repeated' | 'duplicates' | 'slow' | 'transaction' | 'pool'
   text: string
   queries: number[]
 }

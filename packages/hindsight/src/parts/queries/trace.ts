@@ -18,6 +18,10 @@ export interface Traced extends RecordedQuery {
   frames: ReadonlyArray<{ source: string }>
   /** The same for queries of one database. */
   client: number
+  /** The same for queries of one connection; that of `client` for those of a pool, and undefined where unknown. */
+  connection?: number | undefined
+  /** How many connections its pool has, where it waited as all of them were in use. */
+  exhausted?: number | undefined
 }
 
 /** Characters of a text, entries of a list or an object, depth and entries in all of a copy of parameters. */

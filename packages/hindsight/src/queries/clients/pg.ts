@@ -4,6 +4,7 @@ import { runStatements, type Run, type Kind } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
 type Client = Record<string, unknown>
+interface Counts { idleCount: number, waitingCount: number, totalCount: number, options: { max: number } }
 interface Result { rowCount?: number | null }
 interface Connection {
   query: (text: string) => Promise<{ rows: unknown[] }>
@@ -35,24 +36,27 @@ function observePg (client: Client): void {
   for (const object of new Set([client, pool ?? client])) {
     if (states.has(object)) continue
     observeQueries(object, run)
-    if (pool !== undefined) observeConnect(object, run)
+    if (pool !== undefined) observeConnect(object, pool as never, run)
   }
 }
 
-/** `wait`: milliseconds for which the application waited for this client of a pool, until its first query. */
-interface ClientState { wait?: number | undefined }
+/** How the application waited for this client of a pool, until its first query; see `Query`. */
+interface ClientState { wait?: number | undefined, exhausted?: number | undefined }
 
 /** The states of pools and of their clients, which are the same again and again. */
 const states = new WeakMap<object, ClientState>()
 
-function observeConnect (pool: object, run?: Run): void {
+function observeConnect (pool: object, counted: Counts, run?: Run): void {
   wrapMethod(pool, 'connect', (self, args, original) => {
     const query = runningQuery()
     const start = performance.now()
+    const { idleCount, waitingCount, totalCount, options } = counted
+    let exhausted: number | undefined
+    if (idleCount <= waitingCount && totalCount >= options.max) exhausted = totalCount
     const receive = (client: object): undefined => {
       const state = observeQueries(client, run)
-      if (query === null) state.wait = performance.now() - start
-      else endWait(query)
+      if (query === null) Object.assign(state, { wait: performance.now() - start, exhausted })
+      else endWait(query, exhausted)
     }
     const callback: unknown = args[0]
     if (typeof callback !== 'function') {
@@ -73,9 +77,10 @@ function observeQueries (client: object, run?: Run): ClientState {
     // What a pool sends for its own query.
     if (query === null && runningQuery() !== null) return original.apply(self, args) as unknown
     if (query !== null) {
-      if (!isPool(Object(self) as Client)) query.connection = self
-      query.wait = state.wait
-      state.wait = undefined
+      query.connection = isPool(Object(self) as Client) ? run : self
+      query.client = run ?? state
+      Object.assign(query, state)
+      state.wait = state.exhausted = undefined
     }
     if (typeof args.at(-1) === 'function') return callBack(query, args, (all) => original.apply(self, all), rowsOf)
     const [config] = args as [{ submit?: unknown } | undefined]

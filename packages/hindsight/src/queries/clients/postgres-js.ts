@@ -28,13 +28,13 @@ export const postgresJsKind: Kind = {
 }
 
 /** What the queries of a client, of a transaction or of a reserved connection have in common. */
-interface Common { connection?: unknown, client: object }
+interface Common { connection: unknown, client: object }
 
 /** Of the transaction that is begun: the client sends its first statement like one of its own. */
 let begun: Common | null = null
 
 /** Returns a proxy: a query is made by a call of the client itself. */
-function observePostgresJs (sql: Sql, common: Common = { client: sql }): Sql {
+function observePostgresJs (sql: Sql, common: Common = { client: sql, connection: sql }): Sql {
   const observed = wrapFunction(sql, (self, args, original) => observePending(original.apply(self, args), common))
   const target = (self: unknown): unknown => self === observed ? sql : self
   for (const name of ['unsafe', 'file']) {

@@ -3,7 +3,12 @@ import type { Kind, Run } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
 interface Statement { all: (...parameters: unknown[]) => unknown[] }
-interface Database { prepare: (sql: string) => Statement }
+interface Database {
+  prepare: (sql: string) => Statement
+  location?: () => string | null
+  name?: string
+  memory?: boolean
+}
 
 export const sqliteKind: Kind = {
   name: 'DatabaseSync of node:sqlite or @photostructure/sqlite, Database of better-sqlite3',
@@ -17,8 +22,10 @@ function observeSqlite (client: Record<string, unknown>): void {
   // Statements before the last one change nothing in SQLite: its plan needs no transaction.
   const run: Run = async (statements) => prepare.call(client, statements.at(-1) ?? '').all()
   const [system, connection] = ['sqlite', client]
-  const begin = (statement: unknown, parameters?: unknown) =>
-    typeof statement === 'string' ? beginQuery({ system, statement, parameters, connection, run }) : null
+  const begin = (statement: unknown, parameters?: unknown): Query | null => {
+    if (typeof statement !== 'string') return null
+    return beginQuery({ system, statement, parameters, connection, run, client: fileOf(client as never) })
+  }
 
   wrapMethod(client, 'exec', (self, args, original) => {
     return callSync(begin(args[0]), () => original.apply(self, args) as unknown, () => undefined)
@@ -44,6 +51,19 @@ function observeSqlite (client: Record<string, unknown>): void {
     observeMethods(store, ([texts, ...values]) => begin(Array.isArray(texts) ? texts.join('?') : texts, values))
     return store
   })
+}
+
+/** The file that several connections may have open; undefined where it is not known, and in memory. */
+function fileOf (client: Database): string | undefined {
+  const { location, name, memory } = client
+  // Of better-sqlite3.
+  if (memory === false) return name
+  try {
+    return location?.call(client) ?? undefined
+  } catch {
+    // It is not open.
+    return undefined
+  }
 }
 
 /** Replaces the methods that execute a statement. */

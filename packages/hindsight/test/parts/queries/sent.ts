@@ -22,6 +22,10 @@ export interface Sent {
   wait?: number
   /** Its database. */
   client?: number
+  /** That of its database is a pool. */
+  connection?: number
+  /** Connections of its pool, of which none was free. */
+  exhausted?: number
 }
 
 export function times<T> (count: number, make: (i: number) => T | T[]): T[] {
@@ -35,7 +39,7 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
   let [last, until] = [0, 0]
   return sent.map((query, index): Traced => {
     const { from, sql, parameters, system = 'postgresql', rows, ms = 4, pause = 0.2, together = false, error } = query
-    const { client = 0, wait } = query
+    const { client = 0, wait, connection, exhausted } = query
     if (!together) last = until + pause
     until = Math.max(until, last + ms)
     const frames = framesOf(from)
@@ -53,7 +57,9 @@ export function recordedFrom (sent: readonly Sent[]): Traced[] {
       identity: `${client} ${system} ${sql} ${shown.isHidden === true ? index : String(identityOf(parameters))}`,
       isComplete: shown.isHidden !== true,
       frames,
-      client
+      client,
+      connection,
+      exhausted
     }
   })
 }

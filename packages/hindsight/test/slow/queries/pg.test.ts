@@ -232,6 +232,28 @@ inBothProducts('an error of a callback has few calls of Hindsight between it and
   t.match(frames, [/pg\.test\.ts:/, /AsyncLocalStorage\.run/, /enter/, /observed/, /node_modules.pg-pool/])
 })
 
+inBothProducts('a query of the pool outside of a transaction, and a transaction that is left open', async (t, build) => {
+  const postgres = await server(t)
+  if (!postgres) return
+  const pool = observe(new pg.Pool({ connectionString: postgres.url }))
+  t.teardown(() => pool.end())
+  const app = await build((app) => app.get<{ Params: { end: string } }>('/:end', async ({ params: { end } }) => {
+    const client = await pool.connect()
+    await client.query('begin')
+    await client.query('update item set name = name where id = 1')
+    const { rows } = await pool.query('select name from item where id = 1')
+    if (end === 'commit') await client.query('commit')
+    client.release(end !== 'commit')
+    return rows
+  }))
+  const outside = /^`select name from item where id = \?` from .*pg\.test\.ts:\d+ was sent outside of the transaction .* had changed item$/
+  for (const [url, ...texts] of [['/commit', outside], ['/open', outside, /^The transaction .* was neither committed nor rolled back/]] as const) {
+    const { collectors } = await profileOf(app, await app.inject(url))
+    t.match(collectors.queries, { findings: texts.map((text) => ({ kind: 'transaction', text })) })
+    t.equal((collectors.queries as { findings: unknown[] }).findings.length, texts.length)
+  }
+})
+
 inBothProducts('a pool whose connections are taken: the time of waiting is separate', async (t, build) => {
   const postgres = await server(t)
   if (!postgres) return
@@ -245,6 +267,8 @@ inBothProducts('a pool whose connections are taken: the time of waiting is separ
   const { collectors } = await profileOf(app, await app.inject('/'))
   const { queries: [, second], ...all } = collectors.queries as { queries: Array<{ wait: number, duration: number }> }
   t.match({ ...all }, { count: 3, failed: 1 })
+  const text = /^The one connection of the pool was in use: 1 query waited up to .* for one, the first from .*pg\.test\.ts:/
+  t.match(collectors.queries, { findings: [{ kind: 'pool', text }, { kind: 'slow' }] })
   t.ok((second?.wait ?? 0) >= 190, `${second?.wait} ms`)
   t.ok((second?.duration ?? 0) < 190, `${second?.duration} ms`)
   t.match(collectors.queries, {
