@@ -4,10 +4,16 @@ import { performance } from '../clock.js'
 /** Milliseconds on the clock of `performance.now()`. */
 export interface Interval { start: number, end: number }
 
-/** Milliseconds without a pause from which the event loop counts as blocked. */
+/** A time with the idle time of the event loop and the CPU time until then, in milliseconds. */
+export interface Sample { at: number, idle: number, cpu: number }
+
+/** Milliseconds of CPU time in it; `internal`: milliseconds in which Hindsight worked. */
+export interface Block extends Interval { cpu: number, internal: number }
+
+/** Milliseconds of CPU time without a pause from which the event loop counts as blocked. */
 const MIN_BLOCK = 50
-/** Milliseconds of work of Hindsight from which blocks are without it. */
-const MIN_WORK = 5
+/** Milliseconds from which work of Hindsight is kept. */
+const MIN_WORK = 1
 const CHECK_INTERVAL = 10
 /** Of the process. */
 const MAX_INTERVALS = 200
@@ -18,15 +24,19 @@ let begun = 0
 let open = 0
 let timer: NodeJS.Timeout | undefined
 let observer: PerformanceObserver | undefined
-let checked = { at: 0, idle: 0 }
-const blocks: Interval[] = []
+let checked: Sample = { at: 0, idle: 0, cpu: 0 }
+const blocks: Block[] = []
 const collections: Interval[] = []
 /** Long work of Hindsight: its first page loads modules, and the first profile lists the scripts of the process. */
 const internalWork: Interval[] = []
 
-/** Milliseconds for which the event loop of this thread had nothing to do, since the process began. */
-export function idleTime (): number {
-  return thread.nodeTiming.idleTime
+// Node.js 20 has the CPU time of the process only, with its other threads: so JavaScript may be overstated there.
+const { threadCpuUsage = process.cpuUsage } = process as { threadCpuUsage?: typeof process.cpuUsage }
+const cpuUsage = threadCpuUsage.bind(process)
+
+export function takeSample (at = performance.now()): Sample {
+  const { user, system } = cpuUsage()
+  return { at, idle: thread.nodeTiming.idleTime, cpu: (user + system) / 1000 }
 }
 
 /**
@@ -37,7 +47,7 @@ export function watchLoop (): () => boolean {
   const isAlone = open++ === 0
   const position = ++begun
   if (timer === undefined) {
-    checked = { at: performance.now(), idle: idleTime() }
+    checked = takeSample()
     timer = setInterval(check, CHECK_INTERVAL).unref()
     observer ??= observeCollections()
   }
@@ -51,13 +61,17 @@ export function watchLoop (): () => boolean {
   }
 }
 
-/** The parts of a time in which the event loop was blocked: no timer ran. `internal`: milliseconds of Hindsight. */
-export function blocksIn (time: Interval): Array<Interval & { internal: number }> {
-  return within(blocks, time)
-    .map((block) => ({
-      ...block, internal: within(internalWork, block).reduce((sum, { start, end }) => sum + end - start, 0)
-    }))
-    .filter(({ start, end, internal }) => end - start - internal >= MIN_BLOCK)
+/** The blocks of a time: no timer ran, and the thread had the CPU. What Hindsight did is no block. */
+export function blocksIn (time: Interval): Block[] {
+  return within(blocks, time).map((block) => {
+    const internal = internalWorkIn(block).reduce((sum, { start, end }) => sum + end - start, 0)
+    return { ...block, internal, cpu: Math.min(block.cpu, block.end - block.start - internal) }
+  }).filter(({ cpu }) => cpu >= MIN_BLOCK)
+}
+
+/** The long work of Hindsight in a time. */
+export function internalWorkIn (time: Interval): Interval[] {
+  return within(internalWork, time)
 }
 
 /** Does work of Hindsight, which is no block of the event loop by a request. */
@@ -77,18 +91,26 @@ export function collectionsIn (time: Interval): Interval[] {
   return within(collections, time)
 }
 
-function within (intervals: readonly Interval[], time: Interval): Interval[] {
+function within<T extends Interval> (intervals: readonly T[], time: Interval): T[] {
   // They are in the order of their ends: most have ended before the request.
   return intervals.slice(intervals.findLastIndex(({ end }) => end <= time.start) + 1)
     .filter(({ start }) => start < time.end)
-    .map(({ start, end }) => ({ start: Math.max(start, time.start), end: Math.min(end, time.end) }))
+    .map((one) => ({ ...one, start: Math.max(one.start, time.start), end: Math.min(one.end, time.end) }))
 }
 
 function check (): void {
-  const now = { at: performance.now(), idle: idleTime() }
-  const busy = now.at - checked.at - (now.idle - checked.idle)
-  if (busy >= MIN_BLOCK) add(blocks, { start: now.at - busy, end: now.at })
+  const now = takeSample()
+  const block = blockBetween(checked, now)
+  if (block !== null) add(blocks, block)
   checked = now
+}
+
+/** The block between two samples that follow each other; null: there is none. */
+export function blockBetween (before: Sample, after: Sample): Block | null {
+  const busy = after.at - before.at - (after.idle - before.idle)
+  const cpu = Math.min(busy, after.cpu - before.cpu)
+  if (cpu < MIN_BLOCK) return null
+  return { start: after.at - busy, end: after.at, cpu, internal: 0 }
 }
 
 function observeCollections (): PerformanceObserver {
@@ -101,6 +123,6 @@ function addCollections (entries: readonly PerformanceEntry[]): void {
   for (const { startTime, duration } of entries) add(collections, { start: startTime, end: startTime + duration })
 }
 
-function add (intervals: Interval[], interval: Interval): void {
+function add<T extends Interval> (intervals: T[], interval: T): void {
   if (intervals.push(interval) > MAX_INTERVALS) intervals.shift()
 }

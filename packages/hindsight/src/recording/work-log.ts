@@ -1,5 +1,7 @@
-import { performance, roundTime } from '../clock.js'
-import { blocksIn, collectionsIn, idleTime, watchLoop, type Interval } from './event-loop.js'
+import { roundTime } from '../clock.js'
+import {
+  blocksIn, collectionsIn, internalWorkIn, takeSample, watchLoop, type Interval, type Sample
+} from './event-loop.js'
 
 /** A kind of work that a request waits for. */
 export interface WorkKind {
@@ -19,24 +21,27 @@ export interface Work {
 
 /** Where the time of a request went, in milliseconds. The sum of the times is its duration. */
 export interface TimeBudget {
-  /** The time in which the event loop was idle, or the work itself ran in its thread; overlaps are counted once. */
+  /** The time between the beginning and the end of work; overlaps are counted once, for what began first. */
   work: Array<{ one: string, many: string, count: number, duration: number }>
-  /** The event loop was busy: for other requests, too, if `isShared`. */
+  /** The thread had the CPU outside of the work: for other requests, too, if `isShared`. */
   javascript: number
   /** The part of `javascript` in which memory was reclaimed. */
   collection: number
+  /** The thread had the CPU while work was awaited. It is a part of the time of the work. */
+  meanwhile: number
+  /** The event loop was neither idle, nor had its thread the CPU. */
+  starved: number
+  /** Hindsight worked: it loaded modules, or made profiles and pages. */
+  hindsight: number
   /** Idle, after the response was ready. */
   sending: number
   /** Idle, and nothing was recorded that the request waited for. */
   waiting: number
   isShared: boolean
-  /** Milliseconds since the request arrived, and milliseconds; of blocks those that are not work of Hindsight. */
+  /** Milliseconds since the request arrived, and milliseconds of CPU time that are not work of Hindsight. */
   blocks: Array<{ start: number, duration: number }>
   collections: Array<{ start: number, duration: number }>
 }
-
-/** The idle time of the event loop at a time. */
-export interface Sample { at: number, idle: number }
 
 const MAX_WORKS = 2_000
 
@@ -48,7 +53,7 @@ export class WorkLog {
   #isShared: boolean | null = null
 
   constructor (startedAt: number) {
-    this.#samples.push({ at: startedAt, idle: idleTime() })
+    this.#samples.push(takeSample(startedAt))
   }
 
   /** To be called when work has begun; then `sample` when it has ended. Nothing waits for work after the response. */
@@ -60,14 +65,14 @@ export class WorkLog {
 
   sample (): void {
     if (this.#isShared === null && this.#samples.length <= MAX_WORKS * 2) {
-      this.#samples.push({ at: performance.now(), idle: idleTime() })
+      this.#samples.push(takeSample())
     }
   }
 
   /** To be called when the response has ended. */
   end (): void {
     if (this.#isShared !== null) return
-    this.#samples.push({ at: performance.now(), idle: idleTime() })
+    this.#samples.push(takeSample())
     this.#isShared = this.#endLoop()
   }
 
@@ -76,74 +81,114 @@ export class WorkLog {
    * milliseconds of Hindsight's page, which are not those of the request.
    */
   budget (readyAt: number, internal: number): TimeBudget {
-    const last = { at: performance.now(), idle: idleTime() }
+    const last = takeSample()
     const samples = this.#isShared === null ? [...this.#samples, last] : this.#samples
     const since = (samples[0] as Sample).at
     const time = { start: since, end: (samples.at(-1) as Sample).at }
-    const relative = ({ start, end, internal = 0 }: Interval & { internal?: number }) =>
-      ({ start: roundTime(start - since), duration: roundTime(end - start - internal) })
     const collections = collectionsIn(time)
-    const { javascript, ...shares } = shareTime(samples, this.#works, readyAt)
+    const { javascript, hindsight, ...shares } =
+      shareTime(samples, this.#works, readyAt, internalWorkIn(time))
+    // The page is in neither share, nor in the duration.
+    const page = Math.max(0, internal - hindsight)
     return {
       ...shares,
-      javascript: roundTime(Math.max(0, javascript - internal)),
+      javascript: roundTime(Math.max(0, javascript - page)),
+      hindsight: roundTime(Math.max(0, hindsight - internal)),
       collection: roundTime(collections.reduce((sum, { start, end }) => sum + end - start, 0)),
       isShared: this.#isShared ?? false,
-      blocks: blocksIn(time).map(relative),
-      collections: collections.map(relative)
+      blocks: blocksIn(time).map(({ start, cpu }) => ({ start: roundTime(start - since), duration: roundTime(cpu) })),
+      collections: collections.map(({ start, end }) =>
+        ({ start: roundTime(start - since), duration: roundTime(end - start) }))
     }
   }
 }
 
-/** Shares the time between samples among what the request waited for, and the code that ran. */
+type Shares = Pick<TimeBudget,
+  'work' | 'javascript' | 'meanwhile' | 'starved' | 'hindsight' | 'sending' | 'waiting'>
+
+/** A part of the time that is known to be work, or Hindsight's. */
+interface Claim extends Interval { isSync: boolean }
+
+/** Shares the time between samples: what was awaited has its time first, the code that ran at most its CPU time. */
 export function shareTime (
-  samples: readonly Sample[], works: ReadonlyArray<{ kind: WorkKind, work: Work }>, readyAt: number
-): Pick<TimeBudget, 'work' | 'javascript' | 'sending' | 'waiting'> {
+  samples: readonly Sample[], works: ReadonlyArray<{ kind: WorkKind, work: Work }>, readyAt: number,
+  internal: readonly Interval[] = []
+): Shares {
+  const [since, until] = [samples[0]?.at ?? 0, samples.at(-1)?.at ?? 0]
+  const claims: Claim[] = []
+  const claim = (start: number, end: number, isSync: boolean): number =>
+    addClaim(claims, { start: Math.max(start, since), end: Math.min(end, until), isSync })
   const durations = new Map<WorkKind, number>(works.map(({ kind }) => [kind, 0]))
-  let [javascript, sending, waiting] = [0, 0, 0]
-  const add = (kind: WorkKind, time: number): unknown => durations.set(kind, (durations.get(kind) ?? 0) + time)
-  // What had not ended when the response was ready was not waited for.
-  const end = readyAt === 0 ? Infinity : readyAt
-  const inOrder = works.toSorted((a, b) => startOf(a.work) - startOf(b.work))
-  const awaited = inOrder.filter(({ work }) =>
-    work.isSync !== true && (readyAt === 0 || (work.endedAt ?? Infinity) <= end))
-  let [pending, position]: [typeof awaited, number] = [[], 0]
-  let before = samples[0]
-  for (const sample of samples.slice(1)) {
-    const { at, idle } = before as Sample
-    before = sample
-    const idleHere = Math.min(Math.max(0, sample.idle - idle), sample.at - at)
-    const middle = (at + sample.at) / 2
-    while (startOf(awaited[position]?.work) <= middle) pending.push(awaited[position++] as typeof awaited[number])
-    pending = pending.filter(({ work: { endedAt = Infinity } }) => middle <= endedAt)
-    const [first] = pending
-    javascript += sample.at - at - idleHere
-    if (first !== undefined) add(first.kind, idleHere)
-    else if (readyAt !== 0 && middle > readyAt) sending += idleHere
-    else waiting += idleHere
+  for (const { kind, work } of works.toSorted((a, b) => startOf(a.work) - startOf(b.work))) {
+    const { endedAt = until, isSync = false } = work
+    // What had not ended when the response was ready was not waited for.
+    if (!isSync && readyAt !== 0 && (work.endedAt ?? Infinity) > readyAt) continue
+    durations.set(kind, (durations.get(kind) ?? 0) + claim(startOf(work), endedAt, isSync))
   }
-  // Synchronous work by its own times: it blocks the event loop, and samples are too far apart for short work.
-  let until = samples[0]?.at ?? 0
-  const last = samples.at(-1)?.at ?? 0
-  const sync = inOrder.filter(({ work }) => work.isSync === true && work.startedAt < last)
-  for (const { kind, work: { startedAt, endedAt = startedAt } } of sync) {
-    const time = Math.max(0, endedAt - Math.max(startedAt, until))
-    until = Math.max(until, endedAt)
-    javascript -= time
-    add(kind, time)
-  }
+  const hindsight = internal.reduce((sum, { start, end }) => sum + claim(start, end, true), 0)
+  const within = internal.reduce((sum, { start, end }) => sum + end - start, -hindsight)
+  const { javascript, meanwhile, starved, sending, waiting } = restOf(samples, claims, readyAt)
   return {
     work: [...durations].map(([kind, duration]) => {
-      const ofKind = works.filter((one) => one.kind === kind).map(({ work }) => work)
       const { one, many } = kind
-      return { one, many, count: ofKind.length, duration: roundTime(duration) }
+      return { one, many, count: works.filter((one) => one.kind === kind).length, duration: roundTime(duration) }
     }),
-    javascript: roundTime(Math.max(0, javascript)),
+    javascript,
+    meanwhile: roundTime(Math.max(0, meanwhile - within)),
+    starved: roundTime(starved),
+    hindsight,
     sending: roundTime(sending),
     waiting: roundTime(waiting)
   }
 }
 
-function startOf ({ startedAt, wait = 0 }: Work = { startedAt: Infinity }): number {
+/** Adds what is not claimed yet; returns how long that is. The claims are in their order, without overlap. */
+function addClaim (claims: Claim[], { start, end, isSync }: Claim): number {
+  let [time, position, to] = [0, claims.length, end]
+  const add = (from: number, end: number): void => {
+    if (from >= end) return
+    claims.splice(position, 0, { start: from, end, isSync })
+    time += end - from
+  }
+  for (let other = claims[position - 1]; other !== undefined && other.end > start; other = claims[position - 1]) {
+    add(Math.max(start, other.end), to)
+    to = Math.min(to, other.start)
+    position--
+  }
+  add(start, to)
+  return time
+}
+
+/** Shares the time without claims, and finds the CPU time within those that are not synchronous. */
+function restOf (
+  samples: readonly Sample[], claims: readonly Claim[], readyAt: number
+): Pick<TimeBudget, 'javascript' | 'meanwhile' | 'starved' | 'sending' | 'waiting'> {
+  let [javascript, meanwhile, starved, sending, waiting, position] = [0, 0, 0, 0, 0, 0]
+  let [before] = samples
+  for (const sample of samples.slice(1)) {
+    const { at, idle, cpu } = before as Sample
+    before = sample
+    const claimed = { sync: 0, async: 0 }
+    while ((claims[position]?.end ?? Infinity) <= at) position++
+    for (let next = position; (claims[next]?.start ?? Infinity) < sample.at; next++) {
+      const { start, end, isSync } = claims[next] as Claim
+      claimed[isSync ? 'sync' : 'async'] += Math.min(end, sample.at) - Math.max(start, at)
+    }
+    // Work was awaited while the event loop was idle.
+    const idleHere = Math.min(Math.max(0, sample.idle - idle), sample.at - at)
+    const idleRest = Math.max(0, idleHere - claimed.async)
+    const rest = Math.max(0, sample.at - at - claimed.sync - claimed.async)
+    const busy = Math.max(0, rest - idleRest)
+    const run = Math.min(busy, sample.cpu - cpu)
+    javascript += run
+    starved += busy - run
+    meanwhile += Math.max(0, Math.min(sample.cpu - cpu - run - claimed.sync, claimed.async - idleHere))
+    if (readyAt !== 0 && (at + sample.at) / 2 > readyAt) sending += rest - busy
+    else waiting += rest - busy
+  }
+  return { javascript, meanwhile, starved, sending, waiting }
+}
+
+function startOf ({ startedAt, wait = 0 }: Work): number {
   return startedAt - wait
 }

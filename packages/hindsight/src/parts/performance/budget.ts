@@ -4,6 +4,8 @@ import { formatCount, presentItems } from '../../view/text.js'
 
 /** Shares of the whole below it are left out of the sentence. */
 const MIN_SHARE = 0.02
+const MIN_HINDSIGHT = 0.01
+const MIN_MEANWHILE = 0.1
 /** Of the time of JavaScript. */
 const MIN_COLLECTION = 0.1
 
@@ -11,23 +13,28 @@ type TimedText = [time: number, text: string]
 
 /** Where the time of a request went, in one sentence; `total` is its duration, `hook` that of its response. */
 export function budgetSentence (budget: TimeBudget, total: number, hook?: string): string {
-  const { work, sending, waiting, isShared } = budget
+  const { work, meanwhile = 0, starved = 0, hindsight = 0, sending, waiting, isShared } = budget
   // Since the total was measured, Hindsight may have begun its page.
   const javascript = Math.min(budget.javascript, total)
   const collection = Math.min(budget.collection, javascript)
-  const isCollected = collection >= javascript * MIN_COLLECTION && collection >= 1
+  // Of a collection, it is not known when other processes had the CPU.
+  const isCollected = collection >= javascript * MIN_COLLECTION && collection >= 1 &&
+    budget.collection <= budget.javascript
   const notes = presentItems([
     isShared && 'other requests included',
     isCollected && `${formatTime(collection)} of it garbage collection`
   ])
   const parts: TimedText[] = [
     ...work.map(({ count, duration, one, many }): TimedText => [duration, `in ${formatCount(count, one, many)}`]),
+    [meanwhile >= total * MIN_MEANWHILE ? meanwhile : 0, 'of JavaScript meanwhile'],
     [javascript, `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
+    [starved, 'in which other processes had the CPU, or a synchronous call waited'],
     [sending, hook === undefined ? 'sending or streaming the response' : `in ${hook}, or sending the response`],
     [waiting, 'waiting for something that was not recorded']
   ]
   const shown = parts.filter(([time]) => time >= total * MIN_SHARE)
     .map(([time, text]) => `${formatTime(time)} ${text}`)
+  if (hindsight >= total * MIN_HINDSIGHT) shown.push(`${formatTime(hindsight)} of Hindsight`)
   const [whole, text] = [formatTime(total), `${shown.join(', ')}.`]
   if (shown.length === 1 && text.startsWith(`${whole} `)) return text
   return `${whole}: ${text}`

@@ -98,9 +98,11 @@ export const performance: Part<Data> = {
   toolbarStyle: '.time { --icon: ' +
     '"M7 0a7 7 0 100 14A7 7 0 007 0zm0 2a5 5 0 110 10A5 5 0 017 2zm-1 2h1.5v3l2.5 1-1 1.5L6 8z" }\n',
   times ({ budget }) {
-    const { javascript, waiting, sending } = (budget ?? {}) as Partial<TimeBudget>
+    const { javascript, starved, hindsight, waiting, sending } = (budget ?? {}) as Partial<TimeBudget>
     const times = {
       JavaScript: javascript,
+      'other processes': starved,
+      Hindsight: hindsight,
       'waiting for something that was not recorded': waiting,
       'sending the response': sending
     }
@@ -188,10 +190,13 @@ function longestBlock (data: Data): TimeBudget['blocks'][number] | undefined {
 
 /** The shares of the time as one bar; the sentence has the same as text. */
 function budgetBar ({ budget }: Data): HtmlValue {
-  const { work = [], javascript = 0, sending = 0, waiting = 0 } = (budget ?? {}) as Partial<TimeBudget>
+  const { work = [], javascript = 0, starved = 0, hindsight = 0, sending = 0, waiting = 0 } =
+    (budget ?? {}) as Partial<TimeBudget>
   const shares = [
     ...work.map(({ one, many, duration }) => ({ name: many, time: duration, color: one })),
     { name: 'JavaScript', time: javascript, color: 'handler' },
+    { name: 'other processes', time: starved, color: 'log' },
+    { name: 'Hindsight', time: hindsight, color: 'own' },
     { name: 'sending', time: sending, color: 'serialization' },
     { name: 'not recorded', time: waiting, color: 'collection' }
   ].filter(({ time }) => time > 0)

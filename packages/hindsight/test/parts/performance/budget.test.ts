@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { budgetSentence } from '../../../src/parts/performance/budget.js'
+import { blockBetween, type Interval } from '../../../src/recording/event-loop.js'
 import { shareTime, type TimeBudget, type Work } from '../../../src/recording/work-log.js'
 import { traceOf } from '../../../src/recording/trace.js'
 import { unfinishedProfile } from '../../../src/parts/collect.js'
@@ -10,39 +11,71 @@ import { listen, profileOf } from '../../support/app.js'
 
 const QUERIES = { one: 'query', many: 'queries' }
 const CALLS = { one: 'call', many: 'calls' }
-const BUDGET = { work: [], javascript: 0, collection: 0, sending: 0, waiting: 0, isShared: false, blocks: [], collections: [] }
-
-type Sampled = [at: number, idle: number]
-const share = (samples: Sampled[], queries: Work[] = [], calls: Work[] = [], readyAt = 0) => {
-  const works = [...queries.map((work) => ({ kind: QUERIES, work })), ...calls.map((work) => ({ kind: CALLS, work }))]
-  const { work, ...others } = shareTime(samples.map(([at, idle]) => ({ at, idle })), works, readyAt)
-  return { ...Object.fromEntries(work.map(({ many, count, duration }) => [many, [count, duration]])), ...others }
+const BUDGET = {
+  work: [],
+  javascript: 0,
+  collection: 0,
+  meanwhile: 0,
+  starved: 0,
+  hindsight: 0,
+  sending: 0,
+  waiting: 0,
+  isShared: false,
+  blocks: [],
+  collections: []
 }
-const other = { javascript: 0, sending: 0, waiting: 0 }
+
+type Sampled = [at: number, idle: number, cpu?: number]
+/** Without a CPU time, the thread had the CPU whenever the event loop was not idle. */
+const share = (samples: Sampled[], queries: Work[] = [], calls: Work[] = [], readyAt = 0, internal: Interval[] = []) => {
+  const works = [...queries.map((work) => ({ kind: QUERIES, work })), ...calls.map((work) => ({ kind: CALLS, work }))]
+  const shares = shareTime(samples.map(([at, idle, cpu = at - idle]) => ({ at, idle, cpu })), works, readyAt, internal)
+  const { work, ...others } = shares
+  const sum = work.reduce((sum, { duration }) => sum + duration, 0) + others.javascript + others.starved +
+    others.hindsight + others.sending + others.waiting
+  t.equal(sum, (samples.at(-1)?.[0] ?? 0) - (samples[0]?.[0] ?? 0), 'the parts are the whole')
+  const found = Object.entries(others).filter(([, time]) => time !== 0)
+  return { ...Object.fromEntries(work.map(({ many, count, duration }) => [many, [count, duration]])), ...Object.fromEntries(found) }
+}
 
 t.test('each part of the time is counted once', async t => {
-  t.same(share([[0, 0], [100, 0]]), { ...other, javascript: 100 }, 'code')
-  t.same(share([[0, 0], [100, 98]]), { ...other, javascript: 2, waiting: 98 }, 'a timer')
+  t.same(share([[0, 0], [100, 0]]), { javascript: 100 }, 'code')
+  t.same(share([[0, 0], [100, 98]]), { javascript: 2, waiting: 98 }, 'a timer')
   t.same(share([[0, 0], [1, 0], [91, 89], [100, 89]], [{ startedAt: 1, endedAt: 91 }]),
-    { ...other, queries: [1, 89], javascript: 11 }, 'a query')
+    { queries: [1, 90], meanwhile: 1, javascript: 10 }, 'a query')
   t.same(share([[0, 0], [1, 0], [81, 0], [100, 19]], [{ startedAt: 1, endedAt: 81 }]),
-    { ...other, queries: [1, 0], javascript: 81, waiting: 19 }, 'a query whose result waits for code')
+    { queries: [1, 80], meanwhile: 80, javascript: 1, waiting: 19 }, 'a query whose result waits for code')
   t.same(share([[0, 0], [1, 0], [81, 0], [90, 0]], [{ startedAt: 1, endedAt: 81, isSync: true }]),
-    { ...other, queries: [1, 80], javascript: 10 }, 'a query in the thread of the event loop')
+    { queries: [1, 80], javascript: 10 }, 'a query in the thread of the event loop')
   const short = [10, 20, 30].map((startedAt) => ({ startedAt, endedAt: startedAt + 5, isSync: true }))
-  t.same(share([[0, 0], [16, 0], [40, 0]], short), { ...other, queries: [3, 15], javascript: 25 }, 'short ones between samples')
+  t.same(share([[0, 0], [16, 0], [40, 0]], short), { queries: [3, 15], javascript: 25 }, 'short ones between samples')
   t.same(share([[0, 0], [40, 0]], [{ startedAt: 5, endedAt: 25, isSync: true }], [{ startedAt: 10, endedAt: 20, isSync: true }]),
-    { ...other, queries: [1, 20], calls: [1, 0], javascript: 20 }, 'one within another')
-  t.same(share([[0, 0], [40, 0]], [{ startedAt: 50, endedAt: 60, isSync: true }]), { ...other, queries: [1, 0], javascript: 40 },
+    { queries: [1, 20], calls: [1, 0], javascript: 20 }, 'one within another')
+  t.same(share([[0, 0], [40, 0]], [{ startedAt: 50, endedAt: 60, isSync: true }]), { queries: [1, 0], javascript: 40 },
     'one after the response')
   t.same(share([[0, 0], [0, 0], [50, 50], [80, 80]], [{ startedAt: 0, endedAt: 50 }], [{ startedAt: 0, endedAt: 80 }]),
-    { ...other, queries: [1, 50], calls: [1, 30] }, 'a query and a call at once')
+    { queries: [1, 50], calls: [1, 30] }, 'a query and a call at once')
   t.same(share([[0, 0], [0, 0], [40, 40], [90, 90]], [{ startedAt: 40, endedAt: 90, wait: 40 }]),
-    { ...other, queries: [1, 90] }, 'a query that waits for a connection')
-  t.same(share([[0, 0], [10, 10]], [{ startedAt: 0 }]), { ...other, queries: [1, 10] }, 'a query that has not ended')
+    { queries: [1, 90] }, 'a query that waits for a connection')
+  t.same(share([[0, 0], [10, 10]], [{ startedAt: 0 }]), { queries: [1, 10] }, 'a query that has not ended')
   t.same(share([[0, 0], [50, 50], [60, 60]], [], [{ startedAt: 0 }], 50),
-    { ...other, calls: [1, 0], waiting: 50, sending: 10 }, 'a call that nothing waits for')
-  t.same(share([[0, 0], [10, 10], [30, 30]], [], [], 10), { ...other, waiting: 10, sending: 20 }, 'a slow client')
+    { calls: [1, 0], waiting: 50, sending: 10 }, 'a call that nothing waits for')
+  t.same(share([[0, 0], [10, 10], [30, 30]], [], [], 10), { waiting: 10, sending: 20 }, 'a slow client')
+})
+
+t.test('what other processes took is no JavaScript, and shortens nothing that was awaited', async (t) => {
+  t.same(share([[0, 0, 0], [837, 0, 125]]), { javascript: 125, starved: 712 })
+  const calls = [0, 60, 120].map((start) => ({ startedAt: start, endedAt: start + 50 }))
+  const samples = calls.flatMap(({ startedAt }, i): Sampled[] => [[startedAt, i * 30, i * 7], [startedAt + 50, i * 30 + 30, i * 7 + 5]])
+  t.same(share([...samples, [180, 90, 20]], [], calls), { calls: [3, 150], meanwhile: 15, javascript: 5, starved: 25 })
+  t.equal(blockBetween({ at: 0, idle: 0, cpu: 0 }, { at: 500, idle: 100, cpu: 40 }), null, 'no block without CPU time')
+  t.same(blockBetween({ at: 0, idle: 0, cpu: 0 }, { at: 500, idle: 100, cpu: 60 }), { start: 100, end: 500, cpu: 60, internal: 0 })
+})
+
+t.test('the time of Hindsight is its own share, and no part of what was awaited', async (t) => {
+  t.same(share([[0, 0], [60, 0]], [], [], 0, [{ start: 5, end: 45 }]), { javascript: 20, hindsight: 40 })
+  t.same(share([[0, 0], [60, 0]], [], [{ startedAt: 20, endedAt: 40 }], 0, [{ start: 10, end: 50 }]),
+    { calls: [1, 20], javascript: 20, hindsight: 20 })
 })
 
 t.test('the sentence has what takes a share of the time', async t => {
@@ -55,6 +88,9 @@ t.test('the sentence has what takes a share of the time', async t => {
   t.equal(budgetSentence({ ...BUDGET, javascript: 5, collection: 3 }, 2), '2 ms of JavaScript (2 ms of it garbage collection).', 'not more than all')
   t.equal(budgetSentence({ ...BUDGET, javascript: 50, sending: 50, isShared: true }, 100),
     '100 ms: 50 ms of JavaScript (other requests included), 50 ms sending or streaming the response.')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 125, starved: 712, hindsight: 10 }, 847),
+    '847 ms: 125 ms of JavaScript, 712 ms in which other processes had the CPU, or a synchronous call waited, 10 ms of Hindsight.')
+  t.equal(budgetSentence({ ...BUDGET, work: work.slice(1), meanwhile: 30 }, 40), '40 ms: 40 ms in 2 calls, 30 ms of JavaScript meanwhile.')
 })
 
 inBothProducts('the budget of a request is in its profile and on its diagnostic page', async (t, build) => {
@@ -71,9 +107,9 @@ inBothProducts('the budget of a request is in its profile and on its diagnostic 
   await app.inject({ url: '/', headers: { accept: 'text/html' } })
   const response = await app.inject({ url: '/', headers: { accept: 'text/html' } })
   const { collectors, duration } = await profileOf(app, response) as { collectors: Record<string, any>, duration: number }
-  const { work, javascript, waiting, sending } = collectors.performance.budget
+  const { work, javascript, starved, hindsight, waiting, sending } = collectors.performance.budget
   t.match(work, [{ one: 'query', count: 1 }])
-  t.ok(Math.abs(work[0].duration + javascript + waiting + sending - duration) < 1, 'the parts are the whole')
+  t.ok(Math.abs(work[0].duration + javascript + starved + hindsight + waiting + sending - duration) < 1, 'the parts are the whole')
   t.match(response.body, /<p>\d+ ms: /)
   const { body: panel } = await app.inject(`/_profiler/${response.headers['x-debug-token'] as string}?panel=overview`)
   t.match(panel, /<p>[\d.,]+ ms: [\d.,]+ ms .*\.<\/p>/)
