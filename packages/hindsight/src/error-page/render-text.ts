@@ -93,9 +93,10 @@ function causeParts (failure: FailureProfile): string[] {
 
 /** What a schema rejected. */
 export function rejectedParts ({ part, fields = [] }: RejectedInput): string[] {
-  return listParts(fields.map(({ field, received, expected }) => {
+  return listParts(fields.map(({ field, received, expected, message = '' }) => {
     const what = received === undefined ? 'missing' : `received ${codeSpan(received)}`
-    return `- ${codeSpan(`${part}.${field}`)}: ${what}, expected ${escapeMarkdown(expected)}`
+    const why = expected === undefined ? `: ${escapeMarkdown(message)}` : `, expected ${escapeMarkdown(expected)}`
+    return `- ${codeSpan(`${part}.${field}`)}: ${what}${why}`
   }))
 }
 
@@ -238,7 +239,7 @@ export function reportHeadline (failure: FailureProfile): string {
   return mainCause(failure)?.message ?? detailOf(failure)
 }
 
-export interface MainSource { frame: StackFrame, title: 'In your code' | 'Hook' | 'Route' }
+export interface MainSource { frame: StackFrame, title: 'In your code' | 'Hook' | 'Route' | 'Schema' }
 
 /** The source that is shown first: a frame of the application, otherwise the handler of the route or a hook. */
 export function mainSource (failure: Pick<Profile, 'status' | 'exceptions' | 'collectors'>): MainSource | null {
@@ -246,6 +247,7 @@ export function mainSource (failure: Pick<Profile, 'status' | 'exceptions' | 'co
   if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
   const { handler } = summaryIn(failure)
   if (handler === undefined) return null
+  if (handler.function.startsWith('schema of ')) return { frame: handler, title: 'Schema' }
   return { frame: handler, title: /^\w+ hook\b/.test(handler.function) ? 'Hook' : 'Route' }
 }
 

@@ -2,11 +2,13 @@ import { MethodNotAllowedError } from '../http/http-errors.js'
 import { pathnameOf } from '../http/requests.js'
 import type { RequestTrace } from '../recording/trace.js'
 import { formatTime } from '../view/components.js'
-import { formatCount } from '../view/text.js'
+import { formatCount, formatInteger } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
 import { handlerFrame, hookFrame, hookText, senderIn, type Raiser } from './declared-place.js'
 import { maskFrame } from './masked-exceptions.js'
 import { maskedLine } from './refusal.js'
+import { PIPE } from './rejected-input.js'
+import { schemaFrame } from './schema-place.js'
 import { isInternal, packageOf, placeOf } from './stack-frame.js'
 import { messageOf, nameOf } from './thrown-value.js'
 
@@ -15,8 +17,8 @@ export interface FailureSummary {
   /** What happened, in one sentence. */
   summary: string
   /**
-   * In debug mode: the declaration of the route with its source; or the hook that has failed, or whose response was
-   * refused.
+   * In debug mode: the declaration of the route with its source; or the property of its schema that has rejected the
+   * request; or the hook that has failed, or whose response was refused.
    */
   handler?: StackFrame
 }
@@ -35,7 +37,8 @@ function makeSummary (trace: RequestTrace, exceptions: readonly FlattenedExcepti
   const { mask } = trace
   const input = exceptions.at(-1)?.rejected ?? null
   const handler = trace.services.debug ? handlerFrame(trace) : null
-  const shown = hookFrame(trace.recording) ?? handler
+  const schema = input === null || !trace.services.debug ? null : schemaFrame(trace, input)
+  const shown = hookFrame(trace.recording) ?? schema ?? handler
   let summary = failureSentence(trace, exceptions, handler, input)
   // What was rejected is masked: a text such as `cookie: …` would be masked as a whole.
   if (input?.fields === undefined) summary = mask.text(summary)
@@ -111,8 +114,10 @@ function rejectedSentence ({ part, fields = [] }: RejectedInput, placed: string,
   const [field] = fields
   let by = `The schema of ${placed}`
   if (field?.rule === 'prototype') by = 'The JSON parser'
-  let why = field && `${field.field}: ${field.expected}`
+  let why = field && `${field.field}: ${field.expected ?? field.message}`
   if (field?.rule === 'required') why = `${field.field} is missing`
+  if (fields.length > 1) why += `, and ${formatInteger(fields.length - 1)} more`
+  if (field?.rule === PIPE) return `${placed} rejected the ${part}${inBrackets(why)}.`
   const rejected = `${by} rejected the ${part}${inBrackets(why)}`
   if (!hasRun) return `${rejected}; the handler did not run.`
   return `${rejected}; with attachValidation the request continued, and failed with that error.`

@@ -5,7 +5,7 @@ import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { formatCount, cutText, formatInteger, inspectValue, wordFor } from '../view/text.js'
 import { isTemplate, readMessage } from './message.js'
-import { rejectedInput } from './rejected-input.js'
+import { pipeMessages, rejectedInput } from './rejected-input.js'
 import { excerptAt } from './source-file.js'
 import { isInternal, markCallers, splitStack, stackFrames, syntaxFrame } from './stack-frame.js'
 import {
@@ -21,8 +21,9 @@ export function exceptionsOf (trace: RequestTrace): FlattenedException[] {
   const rejected = rejectedInput(trace)
   const last = recording.exceptions.at(-1)
   if (rejected !== null && last !== undefined) last.rejected = rejected
-  const { explanation } = failure?.refused ?? {}
-  if (explanation !== undefined && last !== undefined) last.explanation = mask.text(explanation)
+  const [first, ...more] = pipeMessages(failure?.error)
+  const { explanation = first && [first, ...more].join('; ') } = failure?.refused ?? {}
+  if (explanation !== undefined && rejected === null && last !== undefined) last.explanation = mask.text(explanation)
   // Without a lifecycle nothing was raised for a request without a route: the error has its message only.
   if (failure === null && declined === undefined) {
     recording.exceptions = recording.exceptions.slice(-1)

@@ -2,9 +2,11 @@ import type { RequestTrace } from '../recording/trace.js'
 import { MASKED, type Mask } from '../mask/mask.js'
 import { formatCount, cutText, formatInteger, isObject, safeJson } from '../view/text.js'
 import type { RejectedField, RejectedInput } from './exception.js'
-import { messageOf } from './thrown-value.js'
+import { copyFields, messageOf } from './thrown-value.js'
 
 const MAX_BODY = 64 * 1024
+/** The rule of a message of Nest. */
+export const PIPE = 'pipe'
 const MAX_FIELDS = 20
 /** Characters of a name or value. */
 const MAX_VALUE = 200
@@ -50,6 +52,8 @@ export function rejectedInput ({ request, recording, declaredRoute, mask }: Requ
   const { events, raised, receivedBody } = recording
   try {
     const { code, details, issues, statusCode, validation, validationContext } = Object(raised) as Rejection
+    const messages = pipeMessages(raised)
+    if (messages.length > 0) return refusedByPipe(request, messages, mask)
     // Fastify answers 500 where a validator throws.
     const violations = validation ?? (statusCode !== 500 && (issues ?? details))
     const part = PARTS.get(String(validationContext))
@@ -72,6 +76,24 @@ export function rejectedInput ({ request, recording, declaredRoute, mask }: Requ
   }
 }
 
+/** The messages in the response of an exception of Nest, such as those of its ValidationPipe; none for other values. */
+export function pipeMessages (raised: unknown): string[] {
+  const { message } = copyFields(copyFields(raised, ['response']).response, ['message'])
+  if (!Array.isArray(message)) return []
+  return message.slice(0, MAX_FIELDS).filter((one) => typeof one === 'string')
+}
+
+/** Each message begins with the name of its property; null where several parts of the request have it, or none. */
+function refusedByPipe (
+  request: RequestTrace['request'], messages: readonly string[], mask: Mask
+): RejectedInput | null {
+  const violations = messages.map((message) => ({ message, path: (/^[^\s:]+/.exec(message)?.[0] ?? '').split('.') }))
+  const [part, ...others] = (['body', 'query', 'params'] as const).filter((name) =>
+    violations.some(({ path }) => valueAt(path, request[name]) !== undefined))
+  if (part === undefined || others.length > 0) return null
+  return { part, fields: violations.map((one) => fieldOf({ ...one, keyword: PIPE } as never, request[part], mask)) }
+}
+
 function fieldOf (error: Violation, root: unknown, mask: Mask): RejectedField {
   const { code, instancePath = '', keyword = code ?? error.type, params = {}, path: keys } = error
   const text = (value: unknown): string => cutText(mask.text(String(value ?? '')), MAX_VALUE)
@@ -84,23 +106,22 @@ function fieldOf (error: Violation, root: unknown, mask: Mask): RejectedField {
   const received = value === undefined ? undefined : cutText(safeJson(maskedAt(path, value, mask)), MAX_VALUE)
   // The values that a schema allows are secret where the field is.
   const isOfField = rule === 'enum' || rule === 'const'
-  const shown = wordsFor(rule, (name) => maskedAt(isOfField ? path : [], params[name], mask))
-  // Messages of zod and Joi have them, too, and the name of the field.
-  const message = text(messageOf(error).replace(/^must (?:be )?/, '')).replace(QUOTED, (part) =>
-    maskedAt(path, part, mask) === MASKED && !path.join('.').endsWith(part.slice(1, -1)) ? MASKED : part)
+  const field = { field: text(path.join('.')) || '(all of it)', ...(received !== undefined && { received }), rule }
+  const isKeyword = typeof error.keyword === 'string'
+  const words = isKeyword ? wordsFor(rule, (name) => maskedAt(isOfField ? path : [], params[name], mask)) : null
+  if (words === null) {
+    // Messages of zod and Joi have them, too, and the name of the field.
+    const message = text(messageOf(error)).replace(QUOTED, (part) =>
+      maskedAt(path, part, mask) === MASKED && !path.join('.').endsWith(part.slice(1, -1)) ? MASKED : part)
+    return { ...field, message }
+  }
+  const expected = cutText(words, MAX_VALUE)
   // The length of a secret is not shown.
   const got = received?.includes(MASKED) === true ? null : sizeIn(rule, value)
-  let expected = cutText(shown ?? message, MAX_VALUE)
-  if (got !== null) expected += `, got ${got}`
-  return {
-    field: text(path.join('.')) || '(all of it)',
-    ...(received !== undefined && { received }),
-    rule,
-    expected
-  }
+  return { ...field, expected: got === null ? expected : `${expected}, got ${got}` }
 }
 
-/** What a keyword of a schema expects, in words; null for a keyword whose message has it. */
+/** What a keyword of JSON Schema expects, in words; null for one whose message is shown. */
 function wordsFor (rule: string, param: (name: string) => unknown): string | null {
   const limit = param('limit')
   switch (rule) {

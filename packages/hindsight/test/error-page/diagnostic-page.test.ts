@@ -349,7 +349,7 @@ inBothProducts('the card shows the fields that a schema refuses, masked', async 
   t.match(texts(document, '.what'), [
     /^The schema of POST \/orders\/:id \(.*diagnostic-page\.test\.ts:\d+\) rejected the body \(quantity: at least 1\); the handler did not run\.$/
   ])
-  t.match(texts(document, '.where h2'), [/^Route: .*diagnostic-page\.test\.ts:\d+ /])
+  t.match(texts(document, '.where h2'), [/^Schema: .*diagnostic-page\.test\.ts:\d+ schema of body\.quantity$/])
   if (product === 'package') return
   const rejected = async (payload: object, url = '/orders/7') => (await report(app, { method: 'POST', url, payload })).input
   t.same(await rejected({ item: 'x', quantity: 0 }), { part: 'body', fields: [{ field: 'quantity', received: '0', rule: 'minimum', expected: 'at least 1' }] })
@@ -382,7 +382,7 @@ inBothProducts('the page, the profile, its overview and Markdown have what a sch
     [{ const: 'x' }, 'y', '"x"'],
     [{ type: 'string', format: 'email' }, 'x', 'the format email'],
     [{ type: 'string', pattern: '^a' }, 'b', 'a match of ^a'],
-    [{ not: {} }, 'b', 'NOT be valid']
+    [{ not: {} }, 'b', 'must NOT be valid']
   ]
   const app = await build((app) => {
     for (const [i, [rule]] of rules.entries()) {
