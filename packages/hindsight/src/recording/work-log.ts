@@ -1,4 +1,5 @@
 import { roundTime } from '../clock.js'
+import type { Mask } from '../mask/mask.js'
 import {
   blocksIn, collectionsIn, internalWorkIn, takeSample, watchLoop, type Interval, type Sample
 } from './event-loop.js'
@@ -7,6 +8,8 @@ import {
 export interface WorkKind {
   one: string
   many: string
+  /** Whether it is counted only where nothing else was awaited: a timer of a client is a part of its call. */
+  isWait?: boolean
 }
 
 /** Work that has begun, on the clock of `performance.now()`. */
@@ -17,12 +20,18 @@ export interface Work {
   wait?: number | undefined
   /** Whether it ran in the thread of the event loop. */
   isSync?: boolean | undefined
+  /** Finds the line that began it, `file:line:column`; null: unknown. */
+  source?: () => string | null
+  /** What it is, masked. */
+  name?: (mask: Mask) => string
 }
 
 /** Where the time of a request went, in milliseconds. The sum of the times is its duration. */
 export interface TimeBudget {
   /** The time between the beginning and the end of work; overlaps are counted once, for what began first. */
-  work: Array<{ one: string, many: string, count: number, duration: number }>
+  work: Array<{ one: string, many: string, count: number, duration: number, source?: string | undefined }>
+  /** The names of what had begun, and had not ended when the response was ready, while something else was awaited. */
+  open: string[]
   /** The thread had the CPU outside of the work: for other requests, too, if `isShared`. */
   javascript: number
   /** The part of `javascript` in which memory was reclaimed. */
@@ -44,6 +53,7 @@ export interface TimeBudget {
 }
 
 const MAX_WORKS = 2_000
+const MAX_OPEN = 3
 
 /** Records what a request waits for, and for how long the event loop was busy meanwhile. */
 export class WorkLog {
@@ -80,7 +90,7 @@ export class WorkLog {
    * The budget, until now for a request that has not ended. `readyAt`: when the response was ready, or 0; `internal`:
    * milliseconds of Hindsight's page, which are not those of the request.
    */
-  budget (readyAt: number, internal: number): TimeBudget {
+  budget (readyAt: number, internal: number, mask: Mask): TimeBudget {
     const last = takeSample()
     const samples = this.#isShared === null ? [...this.#samples, last] : this.#samples
     const since = (samples[0] as Sample).at
@@ -92,6 +102,8 @@ export class WorkLog {
     const page = Math.max(0, internal - hindsight)
     return {
       ...shares,
+      open: this.#works.filter(({ work, kind }) => kind.isWait !== true && isOpen(work, readyAt, shares.waiting))
+        .map(({ work, kind }) => work.name?.(mask) ?? `a ${kind.one}`).slice(0, MAX_OPEN),
       javascript: roundTime(Math.max(0, javascript - page)),
       hindsight: roundTime(Math.max(0, hindsight - internal)),
       collection: roundTime(collections.reduce((sum, { start, end }) => sum + end - start, 0)),
@@ -118,21 +130,29 @@ export function shareTime (
   const claims: Claim[] = []
   const claim = (start: number, end: number, isSync: boolean): number =>
     addClaim(claims, { start: Math.max(start, since), end: Math.min(end, until), isSync })
-  const durations = new Map<WorkKind, number>(works.map(({ kind }) => [kind, 0]))
-  for (const { kind, work } of works.toSorted((a, b) => startOf(a.work) - startOf(b.work))) {
+  const groups = new Map<string, TimeBudget['work'][number]>()
+  const addWork = (kind: WorkKind, work: Work): void => {
     const { endedAt = until, isSync = false } = work
+    const isAwaited = isSync || readyAt === 0 || (work.endedAt ?? Infinity) <= readyAt
+    const source = work.source?.() ?? undefined
+    const key = `${kind.one} ${source}`
+    const group = groups.get(key) ?? { one: kind.one, many: kind.many, count: 0, duration: 0, source }
     // What had not ended when the response was ready was not waited for.
-    if (!isSync && readyAt !== 0 && (work.endedAt ?? Infinity) > readyAt) continue
-    durations.set(kind, (durations.get(kind) ?? 0) + claim(startOf(work), endedAt, isSync))
+    const time = isAwaited ? claim(startOf(work), endedAt, isSync) : 0
+    group.count++
+    group.duration += time
+    groups.set(key, group)
   }
+  const inOrder = works.toSorted((a, b) => startOf(a.work) - startOf(b.work))
+  for (const { kind, work } of inOrder) if (kind.isWait !== true) addWork(kind, work)
+  const recorded = new Set(groups.values())
+  for (const { kind, work } of inOrder) if (kind.isWait === true) addWork(kind, work)
   const hindsight = internal.reduce((sum, { start, end }) => sum + claim(start, end, true), 0)
   const within = internal.reduce((sum, { start, end }) => sum + end - start, -hindsight)
   const { javascript, meanwhile, starved, sending, waiting } = restOf(samples, claims, readyAt)
   return {
-    work: [...durations].map(([kind, duration]) => {
-      const { one, many } = kind
-      return { one, many, count: works.filter((one) => one.kind === kind).length, duration: roundTime(duration) }
-    }),
+    work: [...groups.values()].filter((group) => group.duration > 0 || recorded.has(group)).map((group) =>
+      ({ ...group, duration: roundTime(group.duration) })),
     javascript,
     meanwhile: roundTime(Math.max(0, meanwhile - within)),
     starved: roundTime(starved),
@@ -187,6 +207,11 @@ function restOf (
     else waiting += rest - busy
   }
   return { javascript, meanwhile, starved, sending, waiting }
+}
+
+/** Whether work had begun before most of a wait, and had not ended when the response was ready. */
+function isOpen ({ startedAt, endedAt = Infinity }: Work, readyAt: number, waiting: number): boolean {
+  return readyAt !== 0 && endedAt > readyAt && readyAt - startedAt > waiting / 2
 }
 
 function startOf ({ startedAt, wait = 0 }: Work): number {

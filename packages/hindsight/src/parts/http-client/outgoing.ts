@@ -3,6 +3,7 @@ import type { ClientRequest, IncomingMessage } from 'node:http'
 import { performance, roundTime } from '../../clock.js'
 import { appSource, appSources } from '../../errors/stack-frame.js'
 import { codeOf, messageOf, nameOf } from '../../errors/thrown-value.js'
+import type { Mask } from '../../mask/mask.js'
 import type { HookRun } from '../../recording/event-recorder.js'
 import type { Recording } from '../../recording/recording.js'
 import { onWorkEnd, recordingIn, requestContext, type ContextRecording, type Services } from '../../recording/trace.js'
@@ -36,6 +37,7 @@ interface Call {
   /** Where bodies are recorded. */
   requestBody?: Body
   responseBody?: Body
+  name?: (mask: Mask) => string
   /** Called when it has ended. */
   ended?: () => void
 }
@@ -64,7 +66,9 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
   const context = requestContext.getStore()
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
-  const begun: Call = { ...call, startedAt, frames: call.frames || framesHere(), hook: context?.hook }
+  const { method, url } = call
+  const name = (mask: Mask): string => `${method} ${mask.url(url.slice(0, MAX_URL))}`
+  const begun: Call = { ...call, name, startedAt, frames: call.frames || framesHere(), hook: context?.hook }
   if (current.services.settings.callBodies === true) {
     begun.requestBody = { size: 0, start: [] }
     begun.responseBody = { size: 0, start: [] }

@@ -1,6 +1,8 @@
 import type { TimeBudget } from '../../recording/work-log.js'
+import { shortFile } from '../../errors/stack-frame.js'
 import { formatTime } from '../../view/components.js'
 import { formatCount, presentItems } from '../../view/text.js'
+import { lineOf } from '../read.js'
 
 /** Shares of the whole below it are left out of the sentence. */
 const MIN_SHARE = 0.02
@@ -13,7 +15,7 @@ type TimedText = [time: number, text: string]
 
 /** Where the time of a request went, in one sentence; `total` is its duration, `hook` that of its response. */
 export function budgetSentence (budget: TimeBudget, total: number, hook?: string): string {
-  const { work, meanwhile = 0, starved = 0, hindsight = 0, sending, waiting, isShared } = budget
+  const { work, open = [], meanwhile = 0, starved = 0, hindsight = 0, sending, waiting, isShared } = budget
   // Since the total was measured, Hindsight may have begun its page.
   const javascript = Math.min(budget.javascript, total)
   const collection = Math.min(budget.collection, javascript)
@@ -24,13 +26,18 @@ export function budgetSentence (budget: TimeBudget, total: number, hook?: string
     isShared && 'other requests included',
     isCollected && `${formatTime(collection)} of it garbage collection`
   ])
+  const pending = open.length === 0 ? '' : `, while ${open.join(', ')} had not ended`
   const parts: TimedText[] = [
-    ...work.map(({ count, duration, one, many }): TimedText => [duration, `in ${formatCount(count, one, many)}`]),
+    ...work.map(({ count, duration, one, many, source }): TimedText => {
+      const place = source === undefined ? '' : ` (${shortFile(lineOf(source))})`
+      const during = one === 'timer' && waiting < total * MIN_SHARE ? pending : ''
+      return [duration, `in ${formatCount(count, one, many)}${place}${during}`]
+    }),
     [meanwhile >= total * MIN_MEANWHILE ? meanwhile : 0, 'of JavaScript meanwhile'],
     [javascript, `of JavaScript${notes.length === 0 ? '' : ` (${notes.join(', ')})`}`],
     [starved, 'in which other processes had the CPU, or a synchronous call waited'],
     [sending, hook === undefined ? 'sending or streaming the response' : `in ${hook}, or sending the response`],
-    [waiting, 'waiting for something that was not recorded']
+    [waiting, `waiting${pending || ' for something that was not recorded'}`]
   ]
   const shown = parts.filter(([time]) => time >= total * MIN_SHARE)
     .map(([time, text]) => `${formatTime(time)} ${text}`)

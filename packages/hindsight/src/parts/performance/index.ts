@@ -8,7 +8,7 @@ import { html, presentItems, type HtmlValue } from '../../view/text.js'
 import { formatTime, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import type { Profile } from '../../store/profile.js'
-import { addressOf, listOf, numberOf, type Data } from '../read.js'
+import { addressOf, lineOf, listOf, numberOf, type Data } from '../read.js'
 import { busiestPlace, CPU_HEADER } from '../cpu/record.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { budgetSentence } from './budget.js'
@@ -98,7 +98,7 @@ export const performance: Part<Data> = {
   toolbarStyle: '.time { --icon: ' +
     '"M7 0a7 7 0 100 14A7 7 0 007 0zm0 2a5 5 0 110 10A5 5 0 017 2zm-1 2h1.5v3l2.5 1-1 1.5L6 8z" }\n',
   times ({ budget }) {
-    const { javascript, starved, hindsight, waiting, sending } = (budget ?? {}) as Partial<TimeBudget>
+    const { work = [], javascript, starved, hindsight, waiting, sending } = (budget ?? {}) as Partial<TimeBudget>
     const times = {
       JavaScript: javascript,
       'other processes': starved,
@@ -106,7 +106,12 @@ export const performance: Part<Data> = {
       'waiting for something that was not recorded': waiting,
       'sending the response': sending
     }
-    return Object.entries(times).flatMap(([name, time]) => time === undefined ? [] : [{ name, time }])
+    // Queries and calls have their own times.
+    const waits = work.flatMap(({ one, count, duration, source }) => {
+      if (source === undefined) return []
+      return [{ name: `${one} from ${shortFile(lineOf(source))}`, time: duration, count }]
+    })
+    return [...Object.entries(times).flatMap(([name, time]) => time === undefined ? [] : [{ name, time }]), ...waits]
   },
   comparison: []
 }
@@ -137,7 +142,7 @@ function performanceRecord (trace: RequestTrace): Data {
     }),
     ...(responseReadyAt !== 0 && { firstByte: roundTime(responseReadyAt - startedAt - own) }),
     ...(own !== 0 && { hindsightStart: roundTime(internalStart - startedAt), hindsight: roundTime(own) }),
-    ...(work !== undefined && { budget: work.budget(responseReadyAt, own) })
+    ...(work !== undefined && { budget: work.budget(responseReadyAt, own, trace.mask) })
   }
 }
 
@@ -193,7 +198,8 @@ function budgetBar ({ budget }: Data): HtmlValue {
   const { work = [], javascript = 0, starved = 0, hindsight = 0, sending = 0, waiting = 0 } =
     (budget ?? {}) as Partial<TimeBudget>
   const shares = [
-    ...work.map(({ one, many, duration }) => ({ name: many, time: duration, color: one })),
+    ...work.map(({ one, many, duration, source }) =>
+      ({ name: many, time: duration, color: source === undefined ? one : 'hook' })),
     { name: 'JavaScript', time: javascript, color: 'handler' },
     { name: 'other processes', time: starved, color: 'log' },
     { name: 'Hindsight', time: hindsight, color: 'own' },

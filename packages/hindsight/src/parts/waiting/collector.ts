@@ -12,6 +12,7 @@ import { cutText, presentItems } from '../../view/text.js'
 import { unfinishedProfile } from '../collect.js'
 import { definePart } from '../part.js'
 import { lineOf, timelineOf } from '../read.js'
+import { releaseResources } from './resources.js'
 import { releaseWaits, waitsOf } from './trace.js'
 
 /** The code that a request is in. */
@@ -59,6 +60,7 @@ export const waited = definePart<Waiting>({
     const isWhole = recording.isRecording && !recording.isPartial
     if (isWhole && recording.age >= MIN_AGE && 'error' in ending) keepWaiting(trace)
     releaseWaits(recording)
+    releaseResources(recording)
   },
   pending (trace) {
     const data = waitingOf(trace)

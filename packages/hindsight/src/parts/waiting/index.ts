@@ -5,6 +5,7 @@ import { html, presentItems, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part, ProfilerPages } from '../part.js'
 import { linesSection, type Data } from '../read.js'
 import { waited, waitingSentences, type Waiting } from './collector.js'
+import { watchResources } from './resources.js'
 import { isTracing, traceWaits } from './trace.js'
 
 const TRACE = 'For the line at which it waits, press Trace new requests in the list of profiles, and send it again.'
@@ -13,8 +14,12 @@ const TRACE = 'For the line at which it waits, press Trace new requests in the l
 export const waiting: Part<Data> = {
   ...waited,
   start ({ hindsight }: FastifyInstance) {
+    if (hindsight.debug) watchResources(hindsight, true)
     if (hindsight.settings.traceWaits === true) traceWaits(hindsight, true)
-    return () => traceWaits(hindsight, false)
+    return () => {
+      watchResources(hindsight, false)
+      traceWaits(hindsight, false)
+    }
   },
   notice (data, profile) {
     const isWaiting = profile.status === 0

@@ -1,4 +1,13 @@
+import { execFile } from 'node:child_process'
+import { scrypt } from 'node:crypto'
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
 import t from 'tap'
 import { budgetSentence } from '../../../src/parts/performance/budget.js'
 import { blockBetween, type Interval } from '../../../src/recording/event-loop.js'
@@ -10,9 +19,11 @@ import { inBothProducts } from '../../support/products.js'
 import { listen, profileOf } from '../../support/app.js'
 
 const QUERIES = { one: 'query', many: 'queries' }
+const TIMERS = { one: 'timer', many: 'timers', isWait: true }
 const CALLS = { one: 'call', many: 'calls' }
 const BUDGET = {
   work: [],
+  open: [],
   javascript: 0,
   collection: 0,
   meanwhile: 0,
@@ -78,6 +89,55 @@ t.test('the time of Hindsight is its own share, and no part of what was awaited'
     { calls: [1, 20], javascript: 20, hindsight: 20 })
 })
 
+t.test('what is waited for is named where nothing else was awaited', async (t) => {
+  const timer = (startedAt: number, endedAt?: number, source: string | null = 'app.js:3:1') =>
+    ({ kind: TIMERS, work: { startedAt, endedAt, source: () => source } })
+  const samples = [0, 5, 30, 100].map((at) => ({ at, idle: at, cpu: 0 }))
+  const workOf = (...works: Parameters<typeof shareTime>[1]) => shareTime(samples, works, 100).work.map(({ one, count, duration, source }) =>
+    [one, count, duration, source])
+  t.same(workOf(timer(0, 100)), [['timer', 1, 100, 'app.js:3:1']])
+  t.same(workOf(timer(0, 30), timer(30, 90), timer(90, 95, 'b.js:1:1')), [['timer', 2, 90, 'app.js:3:1'], ['timer', 1, 5, 'b.js:1:1']], 'by its line')
+  t.same(workOf(timer(0)), [], 'not a timer that did not run')
+  t.same(workOf(timer(5, 30), { kind: CALLS, work: { startedAt: 5, endedAt: 100 } }), [['call', 1, 95, undefined]], 'not one of a call')
+  t.equal(budgetSentence({ ...BUDGET, work: [{ ...TIMERS, count: 1, duration: 300, source: '/app/src/a.js:3:1' }], open: ['GET http://a.test/'] }, 300),
+    '300 ms in 1 timer (/app/src/a.js:3), while GET http://a.test/ had not ended.')
+  t.equal(budgetSentence({ ...BUDGET, waiting: 302, open: ['GET http://a.test/', 'a query'] }, 302),
+    '302 ms waiting, while GET http://a.test/, a query had not ended.')
+})
+
+inBothProducts('a request says at which line it waited, and what had not ended', async (t, build) => {
+  const supplier = createServer(() => {}).listen(0)
+  await once(supplier, 'listening')
+  const url = `http://127.0.0.1:${(supplier.address() as AddressInfo).port}/price`
+  const app = await build((app) => {
+    app.get('/timer', async () => await sleep(60, 'ok'))
+    app.get('/file', async () => (await readFile(import.meta.filename)).length)
+    app.get('/scrypt', async () => String(await promisify(scrypt)('password', 'salt', 64)).length)
+    app.get('/zlib', async () => (await promisify(gzip)('text')).length)
+    app.get('/child', async () => (await promisify(execFile)(process.execPath, ['--version'])).stdout)
+    app.get('/dns', async () => { await Promise.allSettled([lookup('localhost')]) })
+    app.get('/race', async () => {
+      const leave = new AbortController()
+      const call = fetch(url, { signal: leave.signal }).catch(() => 'left')
+      const first = await Promise.race([call, sleep(60, 'late')])
+      setImmediate(() => leave.abort())
+      return first
+    })
+  })
+  t.teardown(() => supplier.close())
+  supplier.unref()
+  const budgetAt = async (path: string) => ((await profileOf(app, await app.inject(path))).collectors.performance as { budget: TimeBudget }).budget
+  for (const [path, one] of Object.entries({
+    '/timer': 'timer', '/file': 'file operation', '/scrypt': 'scrypt', '/zlib': 'zlib stream', '/child': 'child process', '/dns': 'DNS lookup'
+  })) {
+    const { work } = await budgetAt(path)
+    t.match(work.find((wait) => wait.one === one)?.source, /budget\.test\.ts:\d+/, path)
+  }
+  const { work, open } = await budgetAt('/race')
+  t.match(work.find(({ one }) => one === 'timer')?.source, /budget\.test\.ts:\d+/)
+  t.same(open, [`GET ${url}`])
+})
+
 t.test('the sentence has what takes a share of the time', async t => {
   const work = [{ ...QUERIES, count: 24, duration: 96 }, { ...CALLS, count: 2, duration: 40 }]
   t.equal(budgetSentence({ ...BUDGET, work, javascript: 38, waiting: 13 }, 187),
@@ -108,8 +168,9 @@ inBothProducts('the budget of a request is in its profile and on its diagnostic 
   const response = await app.inject({ url: '/', headers: { accept: 'text/html' } })
   const { collectors, duration } = await profileOf(app, response) as { collectors: Record<string, any>, duration: number }
   const { work, javascript, starved, hindsight, waiting, sending } = collectors.performance.budget
-  t.match(work, [{ one: 'query', count: 1 }])
-  t.ok(Math.abs(work[0].duration + javascript + starved + hindsight + waiting + sending - duration) < 1, 'the parts are the whole')
+  t.match(work, [{ one: 'query', count: 1 }, { one: 'timer', count: 1, source: /budget\.test\.ts:\d+/ }])
+  const worked = (work as TimeBudget['work']).reduce((sum, { duration }) => sum + duration, 0)
+  t.ok(Math.abs(worked + javascript + starved + hindsight + waiting + sending - duration) < 1, 'the parts are the whole')
   t.match(response.body, /<p>\d+ ms: /)
   const { body: panel } = await app.inject(`/_profiler/${response.headers['x-debug-token'] as string}?panel=overview`)
   t.match(panel, /<p>[\d.,]+ ms: [\d.,]+ ms .*\.<\/p>/)
