@@ -55,9 +55,10 @@ export function requestLines (mark: string, request: ShownRequest, { columns, st
   const exception = listedException(request)
   const facts = `${time.slice(5, 19).replace('T', ' ')}Z ${formatTime(duration).padStart(9)}`
   const path = url.replace(/^https?:\/\/[^/?#]*(?=\/)/, '')
-  const target = style('reset', shortenMiddle(`${method} ${path}`, columns - 43))
-  const code = style(statusColor(status), String(status || '···'))
-  const lines = [`${mark} ${style('bold', token)}  ${code}  ${style('dim', facts)}  ${target}`]
+  const code = String(status || 'no response')
+  const target = style('reset', shortenMiddle(`${method} ${path}`, columns - 40 - code.length))
+  const outcome = style(statusColor(status), code)
+  const lines = [`${mark} ${style('bold', token)}  ${outcome}  ${style('dim', facts)}  ${target}`]
   if (exception !== null) lines.push(`  ${style('red', shortenMiddle(exception, columns - 2))}`)
   return lines
 }

@@ -10,7 +10,7 @@ export function httpError (name: string, code: string, statusCode: number) {
   }
 }
 
-// The statuses are those of RFC 9110, section 15, RFC 6585 (431) and nginx (444, 499).
+// The statuses are those of RFC 9110, section 15, RFC 6585 (431) and nginx (499).
 export class NotFoundError extends httpError('NotFoundError', 'HINDSIGHT_NOT_FOUND', 404) {}
 
 /** The path has routes for other methods only; `headers` contains `Allow`. */
@@ -34,7 +34,7 @@ export class ParamConversionError extends httpError('ParamConversionError', 'HIN
 // Endings of a request without a complete response.
 export class ProcessExitError extends httpError('ProcessExitError', 'HINDSIGHT_PROCESS_EXIT', 500) {}
 /** The server closed the connection: a timeout, or the application itself. */
-export class NoResponseError extends httpError('NoResponseError', 'HINDSIGHT_NO_RESPONSE', 444) {}
+export class NoResponseError extends httpError('NoResponseError', 'HINDSIGHT_NO_RESPONSE', 500) {}
 export class ClientGoneError extends httpError('ClientGoneError', 'HINDSIGHT_CLIENT_GONE', 499) {}
 
 /** Characters of a message, which may quote a header. */

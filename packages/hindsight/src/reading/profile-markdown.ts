@@ -46,7 +46,7 @@ export function profileMarkdown (
   profile: Profile, success: LastSuccess | null = null, parts: readonly Part[] = allParts
 ): string {
   const { token, status, method, url } = profile
-  const outcome = status === 0 ? 'Not ended' : `${status} ${STATUS_CODES[status] ?? ''}`.trim()
+  const outcome = status === 0 ? 'No response' : `${status} ${STATUS_CODES[status] ?? ''}`.trim()
   const head = [
     `# ${outcome}`,
     DATA_NOTE,

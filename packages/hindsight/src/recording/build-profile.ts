@@ -3,7 +3,7 @@ import { firstAppFrame } from '../errors/exception.js'
 import { errorsOf, flattenError, maskExceptions, type RequestErrors } from '../errors/masked-exceptions.js'
 import { failureSummary } from '../errors/failure-summary.js'
 import { appSource } from '../errors/stack-frame.js'
-import { NoResponseError } from '../http/http-errors.js'
+import { NoResponseError, ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import { targetOf } from '../http/requests.js'
@@ -58,10 +58,11 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
     const { summary, handler } = failureSummary(trace, exceptions)
     collectors.exceptions = { summary, ...firstAppFrame(exceptions) === undefined && { handler } }
   }
-  const cut = cutSentence(sending.state, sentHeaders)
+  if (!sending.wasSent) delete collectors.response
+  const cut = endingSentence(sending.state, sentHeaders)
   const { exceptions: failure = null } = collectors as { exceptions?: { summary: string } }
   if (cut !== null && failure !== null) failure.summary += ` ${cut}`
-  else if (cut !== null && !hasFailed) collectors.exceptions = { summary: cut }
+  else if (cut !== null && (status === 0 || !hasFailed)) collectors.exceptions = { summary: cut }
   for (const { name, build } of parts) {
     const data = build?.({ trace, status, collectors })
     if (data !== undefined) collectors[name] = data
@@ -100,14 +101,19 @@ function errorsAtEnd (trace: RequestTrace): RequestErrors {
     return { exceptions, otherErrors: others }
   }
   // Where the application has raised an error before, its connection was closed for that one.
-  const follows = (error instanceof NoResponseError || isHeadersSent(error)) && !isConnectionError(otherErrors[0])
+  const isOfServer = error instanceof NoResponseError || error instanceof ProcessExitError
+  const follows = (isOfServer || isHeadersSent(error)) && !isConnectionError(otherErrors[0])
   const others = follows ? [...otherErrors, error] : [error, ...otherErrors]
   return errorsOf(trace, [...new Set(others)])
 }
 
-/** That an error has cut off a response; null: it is complete, or had not begun. */
-function cutSentence (state: Sending, { 'content-length': length }: Headers): string | null {
-  if (state.kind !== 'failed' || !state.begun || state.error instanceof NoResponseError) return null
+/** That an error has cut off a response, or that the server sent none; null: it is complete. */
+function endingSentence (state: Sending, { 'content-length': length }: Headers): string | null {
+  if (state.kind !== 'failed') return null
+  const { begun, error } = state
+  if (error instanceof ProcessExitError || (!begun && error instanceof NoResponseError)) return `${error.message}.`
+  if (error instanceof NoResponseError) return null
+  if (!begun) return 'The server closed the connection before the response was sent.'
   const sent = state.bytes === undefined ? '' : ` after ${formatInteger(state.bytes)} bytes with its headers`
   const body = length === undefined ? '' : `, of a body of ${formatInteger(Number(length))}`
   return `The response was cut off${sent}${body}.`

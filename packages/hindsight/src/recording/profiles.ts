@@ -3,7 +3,6 @@ import type { FastifyRequest } from 'fastify'
 import { LruMap } from 'toad-cache'
 import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
-import { ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import { isProfilePath, pathMatches, pathnameOf, targetOf } from '../http/requests.js'
 import { isRedirect } from '../http/responses.js'
@@ -217,13 +216,10 @@ export class Profiles {
   }
 
   #queueExiting (trace: RequestTrace, code: number): void {
-    const { failure, otherErrors, sending } = trace.recording
+    const { sending } = trace.recording
     if (sending.isOver || !trace.hasBegun) return
-    if (!trace.reply.raw.writableEnded && failure === null && otherErrors.length === 0) {
-      const error = new ProcessExitError(`The process exited with code ${code} before the response was sent`)
-      trace.recording.addError(error)
-    }
-    this.queue(trace)
+    if (trace.reply.raw.writableEnded) this.queue(trace)
+    else sending.exit(code)
   }
 }
 

@@ -4,9 +4,10 @@ import type { Socket } from 'node:net'
 import { finished, Readable } from 'node:stream'
 import createError from '@fastify/error'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isInjection } from 'light-my-request'
 import { callsBefore, withStackLimit } from '../call.js'
 import { classOf, codeOf } from '../errors/thrown-value.js'
-import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
+import { ClientGoneError, NoResponseError, ProcessExitError } from '../http/http-errors.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { connectionOf } from '../http/requests.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
@@ -25,7 +26,8 @@ const ALREADY_SENT = 'FST_ERR_REP_ALREADY_SENT'
  * - `sent`: it is complete, or an event stream that its client has closed.
  * - `upgraded`: the connection is used for another protocol (RFC 9110, section 7.8), and has been closed.
  * - `gone`: the client closed the connection before the response was complete.
- * - `failed`: the server closed it: `error` is why; `bytes` were sent with the headers, where that is known.
+ * - `failed`: the server closed it, or the process exited: `error` is why; `bytes` were sent with the headers, where
+ *   that is known.
  */
 export type Ending =
   | { kind: 'sent', begun: true }
@@ -72,6 +74,7 @@ export class SendingRecord {
   #isReplaceable = false
   #answersUncaught = false
   #ending: Ending | undefined
+  #end: (ending: Ending) => void = () => {}
   #sentHeaders: Headers | undefined
   #sentStatus: number | undefined
   /** The error of the body, where it is a stream that failed, or of the response itself. */
@@ -143,10 +146,15 @@ export class SendingRecord {
     return this.#sentStatus ?? this.#reply?.statusCode ?? 0
   }
 
-  /** The status that describes the response: what was sent; 101, 499 or 444 where Fastify has sent none. */
+  /** Whether its headers are on the socket, or were. */
+  get wasSent (): boolean {
+    return this.#ending?.begun ?? this.#reply?.raw.headersSent === true
+  }
+
+  /** The status that describes the response: what was sent; 101, 499 or 0 where Fastify has sent none. */
   status (hasFailed: boolean): number {
     const ending = this.#ending
-    if (ending !== undefined && !ending.begun) return { upgraded: 101, gone: 499, failed: 444 }[ending.kind]
+    if (ending !== undefined && !ending.begun) return { upgraded: 101, gone: 499, failed: 0 }[ending.kind]
     const reply = this.#reply
     if (reply?.raw.headersSent !== true) return reply?.statusCode ?? 0
     return statusOnSocket(reply, hasFailed)
@@ -161,7 +169,7 @@ export class SendingRecord {
     // A pipelined response has no socket yet: the bytes of earlier ones are written first.
     this.#bytesBefore = raw.socket === null ? undefined : socket?.bytesWritten
     if (socket !== null) watchTimeout(socket)
-    const end = (ending: Ending): void => {
+    const end = this.#end = (ending: Ending): void => {
       this.#ending = ending
       onEnd(ending)
     }
@@ -247,6 +255,13 @@ export class SendingRecord {
     return isRepeated ? again : [...again, error]
   }
 
+  /** The process exits before the response is complete. */
+  exit (code: number): void {
+    const begun = this.#reply?.raw.headersSent === true
+    const error = new ProcessExitError(`The process exited with code ${code} ${when(begun)}`)
+    this.#end({ kind: 'failed', begun, error })
+  }
+
   /** Keeps headers and status: those that are set later are not sent. */
   settle (): void {
     if (this.#reply === null) return
@@ -263,6 +278,10 @@ export class SendingRecord {
     const begun = raw.headersSent && bytes !== 0
     if (isUpgraded(request, reply)) return { kind: 'upgraded', begun: false }
     const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error, bytes })
+    const gone: Ending = {
+      kind: 'gone', begun, error: new ClientGoneError(`The client closed the connection ${when(begun)}`)
+    }
+    if (isAbortedInjection(request)) return gone
     const cause = this.#sendError ?? raw.errored ?? streamOf(request)?.errored
     if (cause != null && !isConnectionError(cause)) return failed(cause)
     const refusal = refusalBy(socket?.errored)
@@ -274,7 +293,7 @@ export class SendingRecord {
       return failed(new NoResponseError(`The server closed the connection ${when(begun)}`))
     }
     if (isEndless(request, reply)) return { kind: 'sent', begun: true }
-    return { kind: 'gone', begun, error: new ClientGoneError(`The client closed the connection ${when(begun)}`) }
+    return gone
   }
 }
 
@@ -314,6 +333,11 @@ function refusalBy (error: unknown): string | null {
 
 function when (begun: boolean): string {
   return begun ? 'before the response was complete' : 'before the response was sent'
+}
+
+/** Whether the caller of `app.inject()` has aborted its request, by a signal. */
+function isAbortedInjection ({ raw }: FastifyRequest): boolean {
+  return isInjection(raw) && raw.destroyed
 }
 
 /** Whether the client has closed the connection, or reset the stream (RFC 9113, section 5.4.2). */

@@ -151,9 +151,9 @@ export function withPlaces (sentence: string, editor: EditorLink | null): SafeHt
   return html`${parts.map((part, i) => i % 2 === 0 ? part : placeElement(resolve(part), editor))}`
 }
 
-/** A status code, colored by its class; 0: the request has not ended. */
+/** A status code, colored by its class; 0: no response was sent. */
 export function statusBadge (status: number): SafeHtml {
-  return html`<span class="status status-${statusClass(status)}">${status === 0 ? 'open' : status}</span>`
+  return html`<span class="status status-${statusClass(status)}">${status || 'no response'}</span>`
 }
 
 /** The class of a status code (RFC 9110, section 15): 1 to 5; 0 for other values. */

@@ -154,6 +154,7 @@ inBothProducts('an upgrade leaves a profile of status 101 when its socket is clo
   await once(socket, 'close')
   const profile = await newest(app, '/socket')
   t.equal(profile.status, 101)
+  t.equal(profile.collectors.response, undefined, 'Fastify has sent none')
   t.same(profile.exceptions, [])
 })
 

@@ -19,7 +19,7 @@ interface Expected { status: number, exceptions: string[], others?: string[] }
 const SENT: Expected = { status: 200, exceptions: [] }
 const GONE: Expected = { status: 499, exceptions: ['ClientGoneError: The client closed the connection before the response was sent'] }
 const GONE_LATE: Expected = { status: 200, exceptions: ['ClientGoneError: The client closed the connection before the response was complete'] }
-const CLOSED: Expected = { status: 444, exceptions: ['NoResponseError: The server closed the connection before the response was sent'] }
+const CLOSED: Expected = { status: 0, exceptions: ['NoResponseError: The server closed the connection before the response was sent'] }
 const own = (status: number, message: string): Expected => ({ status, exceptions: [`Error: ${message}`] })
 
 const never = (): Promise<never> => new Promise(() => {})
@@ -68,7 +68,7 @@ const CASES: Case[] = [
   ['/response', 'read', SENT],
   ['/hijacked', 'read', { status: 201, exceptions: [] }],
   ['/destroyed', 'read', CLOSED],
-  ['/destroyed-with', 'read', own(444, 'mine')],
+  ['/destroyed-with', 'read', own(0, 'mine')],
   ['/socket', 'read', CLOSED],
   ['/web', 'read', own(200, 'lost')],
   ['/web-response', 'read', own(200, 'lost')],
@@ -148,6 +148,7 @@ for (const [name, server, send] of TRANSPORTS) {
       t.match({ status: profile.status, exceptions: textsOf(profile.exceptions) }, { status, exceptions }, `${url}, ${leaving}`)
       t.equal(profile.exceptions.length, exceptions.length, `${url}, ${leaving}: exceptions`)
       t.notOk(profile.collectors.otherErrors, `${url}, ${leaving}: no further error`)
+      t.equal(profile.collectors.response === undefined, status === 0 || status === 499, `${url}, ${leaving}: response`)
     }
     t.notOk(warnings.includes('UnsupportedWarning'), 'nothing is read that HTTP/2 does not have')
   })
@@ -189,7 +190,7 @@ inBothProducts('the server refuses what it receives during a request', async (t,
   ] as const) {
     t.equal(statusOf(await rawText(port, `POST ${url} HTTP/1.1\r\nHost: localhost\r\n${rest}`)), answer, url)
     const { status, exceptions, duration } = await profileFor(app, url)
-    t.same([status, textsOf(exceptions)], [444, [`NoResponseError: The server closed the connection: ${why}`]], url)
+    t.same([status, textsOf(exceptions)], [0, [`NoResponseError: The server closed the connection: ${why}`]], url)
     t.ok(duration > 0, `${url}: ${duration} ms`)
   }
 })
@@ -217,7 +218,7 @@ inBothProducts('the server closes an idle connection', async (t, build) => {
   const port = await listen(app)
   await sendByHttp1((port) => net.connect(port, '127.0.0.1'))(port, '/never', 'read')
   const { status, exceptions } = await profileFor(app, '/never')
-  t.same([status, textsOf(exceptions)], [444, ['NoResponseError: The server closed the idle connection (connectionTimeout)']])
+  t.same([status, textsOf(exceptions)], [0, ['NoResponseError: The server closed the idle connection (connectionTimeout)']])
 })
 
 inBothProducts('a connection that was idle for too long in one request may be closed in a later one', async (t, build) => {
@@ -232,7 +233,7 @@ inBothProducts('a connection that was idle for too long in one request may be cl
   socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n')
   for await (const text of socket) if (String(text).includes('complete')) socket.write('GET /never HTTP/1.1\r\nHost: a\r\n\r\n')
   const { status, exceptions } = await profileFor(app, '/never')
-  t.same([status, textsOf(exceptions)], [444, ['NoResponseError: The server closed the idle connection (connectionTimeout)']])
+  t.same([status, textsOf(exceptions)], [0, ['NoResponseError: The server closed the idle connection (connectionTimeout)']])
 })
 
 inBothProducts('a hijacked reply has the data of its response', async (t, build) => {
@@ -240,6 +241,17 @@ inBothProducts('a hijacked reply has the data of its response', async (t, build)
   await app.inject('/hijacked')
   const { collectors } = await profileFor(app, '/hijacked')
   t.match(collectors.response, { status: 201, headers: { 'x-own': '1' } })
+})
+
+inBothProducts('the caller of an injected request aborts it', async (t, build) => {
+  const abort = new AbortController()
+  const app = await build((app) => {
+    app.get('/handler', () => { setImmediate(() => { abort.abort() }); return never() })
+  })
+  await t.rejects(app.inject({ url: '/handler', signal: abort.signal }), { name: 'AbortError' })
+  const { status, exceptions, collectors } = await profileFor(app, '/handler')
+  t.same([status, textsOf(exceptions)], [GONE.status, GONE.exceptions])
+  t.equal(collectors.response, undefined)
 })
 
 inBothProducts('many requests that a client has sent at once add no warning of their connection', async (t, build) => {

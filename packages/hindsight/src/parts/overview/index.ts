@@ -64,15 +64,7 @@ function moodOf (profile: Profile): 'good' | 'bad' | 'plain' {
 /** What happened to a request, in sentences that state recorded facts only. */
 export function outcomeSentence (profile: Profile): string {
   const { method, status, exceptions, duration } = profile
-  if (status === 0) return `The response had not ended after ${formatTime(duration)}.`
-  const closer = { 499: 'client', 444: 'server' }[status]
-  if (closer !== undefined) {
-    const closed = `The ${closer} closed the connection after ${formatTime(duration)}, before the response`
-    const error = exceptions.find(({ code }) => code?.startsWith('HINDSIGHT_') !== true)
-    if (error === undefined) return `${closed}.`
-    if (status === 444) return `${closed}: ${errorText(error)}`
-    return `${closed}. An error was recorded: ${errorText(error)}`
-  }
+  if (status === 0 || status === 499) return unsentSentence(profile)
   const { summary } = dataOf(profile, 'exceptions')
   const ended = endingEvent(profile)
   let by = senderOf(profile, ended)
@@ -91,6 +83,18 @@ export function outcomeSentence (profile: Profile): string {
   // The error came after the response, or the application has handled it.
   if (typeof summary === 'string') return `${outcome}.${by.slice(0, -1)}: ${errors}${repeated}`
   return `${outcome}, and an error was recorded: ${errors}${by}${repeated}`
+}
+
+/** Why the client received no response, and the first error of the application. */
+function unsentSentence (profile: Profile): string {
+  const { status, exceptions, duration } = profile
+  const { summary } = dataOf(profile, 'exceptions')
+  let sentence = `The response had not ended after ${formatTime(duration)}.`
+  if (typeof summary === 'string') sentence = `The application sent no response in ${formatTime(duration)}. ${summary}`
+  if (status === 499) sentence = `The client closed the connection after ${formatTime(duration)}, before the response.`
+  const error = exceptions.find(({ code }) => code?.startsWith('HINDSIGHT_') !== true)
+  if (error === undefined) return sentence
+  return `${sentence} An error was recorded: ${errorText(error)}`
 }
 
 /** The hook that answered, and the line that sent a status of 400 or more. */

@@ -23,7 +23,7 @@ const FORMATS = ['curl', 'test']
 export function profilePage (profile: Profile, part: Part, options: ProfilePageOptions): SafeHtml {
   const { status, method, url } = profile
   const label = labelOf(part)
-  let title = `${status === 0 ? 'Not ended:' : status} ${method} ${pathOf(url)}`
+  let title = `${status || 'No response:'} ${method} ${pathOf(url)}`
   if (part.name !== FIRST_PANEL) title += ` – ${label}`
   return pageLayout(options, title, html`<main class="profile">
 ${summary(profile, part, options)}
@@ -72,13 +72,13 @@ function summary (profile: Profile, { name, panel }: Part, options: ProfilePageO
   const { token, status, method, url, duration, route, time, ip } = profile
   const { base, debug, older, newer } = options
   const path = `${base}/${token}`
-  const reason = { 444: 'No Response', 499: 'Client Closed Request' }[status] ?? STATUS_CODES[status] ?? ''
+  const reason = { 499: 'Client Closed Request' }[status] ?? STATUS_CODES[status] ?? ''
   const query = panel?.always === true && name !== FIRST_PANEL ? addressOf(name) : ''
   const neighbor = (other: string | undefined, rel: string, label: string, sign: string): HtmlValue =>
     other !== undefined &&
     html`<a rel="${rel}" href="${base}/${other}${query}" aria-label="${label}" title="${label}">${sign}</a>`
   return html`<section class="summary is-${statusClass(status)}" aria-label="Summary">
-<p class="code"><strong>${status === 0 ? 'Not ended' : status}</strong> <span>${reason}</span></p>
+<p class="code"><strong>${status || 'No response'}</strong> <span>${reason}</span></p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(pathOf(url))}</span></h1>
 <p>${formatTime(duration)}</p>
 <p class="clock"><time datetime="${time}" title="${time}">${timeOfDay(String(time))}</time></p>

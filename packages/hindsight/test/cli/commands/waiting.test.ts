@@ -41,7 +41,7 @@ inBothProducts('waiting lists what has not ended, with an exit code for scripts'
   while (shown.code === 0) shown = await run('--url', url)
   t.equal(shown.code, 2)
   t.match(shown.out.split('\n'), [
-    /^▲ [\da-f]{6} {2}··· {2}[-\d]+ [:\d]+Z +\d,\d{3} ms {2}GET \/hang\?note=%0A&token=\*{6}$/,
+    /^▲ [\da-f]{6} {2}no response {2}[-\d]+ [:\d]+Z +\d,\d{3} ms {2}GET \/hang\?note=%0A&token=\*{6}$/,
     /^ {2}In the handler, packages\/hindsight\/test\/cli\/commands\/waiting\.test\.ts:30, since [\d,]+ ms\.$/,
     /^ {2}Not ended: await, packages\/hindsight\/test\/cli\/commands\/waiting\.test\.ts:31, since [\d,]+ ms\.$/,
     ''
@@ -49,12 +49,12 @@ inBothProducts('waiting lists what has not ended, with an exit code for scripts'
   const long = http.get(`${url}/hang?${'filter[city]=Amsterdam&'.repeat(20)}page=7`).on('error', () => {})
   t.teardown(() => long.destroy())
   let narrow = await runAt(80, '--url', url)
-  while (!narrow.out.includes('filter')) narrow = await runAt(80, '--url', url)
+  while (!narrow.out.includes('page=7')) narrow = await runAt(80, '--url', url)
   const lines = narrow.out.split('\n')
   t.ok(lines.length > 4, 'both requests')
   t.same(lines.filter((line) => [...line].length > 80), [])
   long.destroy()
-  while (narrow.out.includes('filter')) narrow = await runAt(80, '--url', url)
+  while (narrow.out.includes('page=7')) narrow = await runAt(80, '--url', url)
   const { code, out } = await run('--url', url, '--json')
   const { waiting: [request], ...others } = JSON.parse(out) as WaitingView
   t.equal(code, 2)
@@ -80,7 +80,7 @@ t.test('a service that cannot be reached is a failure', async (t) => {
 t.test('a request without a status is not shown as a success', async (t) => {
   const request = { ...REQUEST, status: 0, exception: null }
   const style = (color: unknown, text: string): string => `<${String(color)}>${text}`
-  t.match(requestLines('▲', request, { columns: 80, style }), ['▲ <bold>000001  <dim>···  <dim>'])
+  t.match(requestLines('▲', request, { columns: 80, style }), ['▲ <bold>000001  <dim>no response  <dim>'])
 })
 
 t.test('a sentence is continued on the next line of a terminal, and whole elsewhere', (t) => {

@@ -53,8 +53,13 @@ t.test('one sentence summarizes the request', async t => {
       'The client closed the connection after 1.25 ms, before the response. An error was recorded: Error: boom.'
     ],
     [
-      { status: 444, exceptions: [{ name: 'Error', message: '', code: 'ERR_STREAM_PREMATURE_CLOSE', frames: [], stack: '' }] },
-      'The server closed the connection after 1.25 ms, before the response: Error: ERR_STREAM_PREMATURE_CLOSE.'
+      {
+        status: 0,
+        collectors: { exceptions: { summary: 'The server closed the connection before the response was sent.' } },
+        exceptions: [{ name: 'Error', message: '', code: 'ERR_STREAM_PREMATURE_CLOSE', frames: [], stack: '' }]
+      },
+      'The application sent no response in 1.25 ms. The server closed the connection before the response was sent. ' +
+        'An error was recorded: Error: ERR_STREAM_PREMATURE_CLOSE.'
     ],
     [{ status: 799 }, 'GET returned 799 in 1.25 ms.'],
     [

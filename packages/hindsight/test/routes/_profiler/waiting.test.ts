@@ -70,7 +70,7 @@ inBothProducts('a request that has not ended is the first row of the list, and h
     t.notMatch(text, /secret-of-the|<b>"|class="failure"|pin-form/, panel)
   }
   const markdown = await (await fetch(`${origin}/_profiler/${token}.md`)).text()
-  t.match(markdown, /^# Not ended\n[^]*## Waiting[^]*Not ended: query select/)
+  t.match(markdown, /^# No response\n[^]*## Waiting[^]*Not ended: query select/)
 
   for (const end of endings) end()
   t.equal(await (await response).text(), 'at last')
