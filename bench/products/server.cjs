@@ -7,8 +7,8 @@ const [, , product, application] = process.argv
 
 /** How a product is added to an application; the others are added by flags of Node.js. */
 const PLUGINS = {
-  'hindsight-production': (app) => app.register(require('../../dist/app/index.cjs')),
-  'hindsight-debug': (app) => app.register(require('../../dist/app/index.cjs'), {
+  'hindsight-production': (app) => app.register(require('../../packages/hindsight/dist/index.cjs')),
+  'hindsight-debug': (app) => app.register(require('../../packages/hindsight/dist/index.cjs'), {
     profiler: { storage: 'sqlite', dataDir: process.env.BENCH_FOLDER }
   }),
   youch: (app) => {
@@ -29,7 +29,7 @@ function add (app) {
 
 // Loaded by the applications that have queries only.
 const observe = (client) =>
-  product.startsWith('hindsight') ? require('../../dist/app/queries.cjs').observe(client) : client
+  product.startsWith('hindsight') ? require('../../packages/hindsight/dist/queries.cjs').observe(client) : client
 const app = applications[application](add, observe)
 app.listen({ host: '127.0.0.1', port: 0 }).then(() => {
   const { user, system } = process.cpuUsage()

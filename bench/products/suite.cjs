@@ -6,7 +6,7 @@ const Fastify = require('fastify')
 
 const TESTS = 300
 const ROUTES = 20
-const hindsight = process.env.WITH_PLUGIN === '1' ? require('../../dist/app/index.cjs') : null
+const hindsight = process.env.WITH_PLUGIN === '1' ? require('../../packages/hindsight/dist/index.cjs') : null
 
 function build () {
   const app = Fastify()
