@@ -18,8 +18,9 @@ let formatter: typeof Error.prepareStackTrace | undefined
 /**
  * Frames of the stack that may be those of the application, without frames of packages; undefined if no queries are
  * recorded. Source maps are applied later, to distinct frames: for each frame of each query they would take too long.
+ * `needsAll`: false where the first one is enough.
  */
-export function framesHere (above: object = callerOf(framesHere), limits = FRAMES): string | undefined {
+export function framesHere (above = callerOf(framesHere), limits = FRAMES, needsAll = true): string | undefined {
   if (!queries.hasSubscribers) return undefined
   const { stackTraceLimit, prepareStackTrace } = Error
   const at: { stack?: string } = {}
@@ -28,7 +29,7 @@ export function framesHere (above: object = callerOf(framesHere), limits = FRAME
   try {
     for (const limit of limits) {
       searched = limit
-      isFinal = limit === limits.at(-1)
+      isFinal = !needsAll || limit === limits.at(-1)
       Reflect.set(Error, 'stackTraceLimit', limit)
       Error.captureStackTrace(at, above as () => void)
       if (at.stack !== '') break

@@ -7,7 +7,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import Fastify, { LogController } from 'fastify'
 import pino from 'pino'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { AddressInfo } from 'node:net'
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest, FastifyServerOptions } from 'fastify'
 import { hindsight } from '../../src/hindsight.js'
@@ -33,10 +33,17 @@ function sink (): { stream: Writable, lines: Line[] } {
 const messages = ({ logs }: Profile): string[] => logs.filter(({ channel }) => channel === 'app').map(({ message }) => message)
 const withLogger = (level: string, stream: Writable, more = {}) => ({ logger: { level, stream, ...more } }) as FastifyServerOptions
 
-inBothProducts('a line has the place that wrote it, also below eight calls of a package: nestjs-pino has six', async (t, build) => {
+type Write = (log: FastifyBaseLogger, text: string, calls: number) => void
+
+/** A function of a package that writes a line below so many calls of its own. */
+function wrapperOf (t: Test): Write {
   const code = 'exports.write = function write (log, text, calls) { return calls > 1 ? write(log, text, calls - 1) : log.info(text) }'
   const file = join(testdir(t, { node_modules: { wrapper: { 'index.cjs': code } } }), 'node_modules/wrapper/index.cjs')
-  const { write } = createRequire(file)(file) as { write: (log: FastifyBaseLogger, text: string, calls: number) => void }
+  return (createRequire(file)(file) as { write: Write }).write
+}
+
+inBothProducts('a line has the place that wrote it, also below eight calls of a package: nestjs-pino has six', async (t, build) => {
+  const write = wrapperOf(t)
   const app = await build((app) => {
     const add = (text: string) => write(app.log, text, 8)
     app.get('/', async (request) => {
@@ -53,6 +60,37 @@ inBothProducts('a line has the place that wrote it, also below eight calls of a 
   const first = Number(/:(\d+)$/.exec(String(written[0]?.[1]))?.[1])
   const lines = [['direct', 0], ['wrapped', 1], ['after a wait', 3], ['of the application', -2]] as const
   t.same(written, lines.map(([text, offset]) => [text, `${import.meta.filename}:${first + offset}`]))
+})
+
+inBothProducts('each of many lines has the place that wrote it: fewer frames are searched then', async (t, build) => {
+  const write = wrapperOf(t)
+  const app = await build((app) => {
+    const help = (log: FastifyBaseLogger, i: number): void => log.info(`helper ${i}`)
+    app.get('/:calls', ({ log, params }) => {
+      for (let i = 0; i < 30; i++) {
+        log.info(`first ${i}`)
+        log.info(`second ${i}`)
+        help(log, i)
+        help(log, i)
+        write(log, `near ${i}`, 1)
+        write(log, `nearer ${i}`, 1)
+        if (i % 4 === 3) write(log, `far ${i}`, Number((params as { calls: string }).calls))
+      }
+      return 'x'
+    })
+  })
+  const offsets: Record<string, number> = { helper: -3, first: 0, second: 1, near: 4, nearer: 5, far: 6 }
+  // Of the second request, lines of the package are below more calls than are searched first.
+  for (const calls of [1, 8]) {
+    const { logs } = await profileOf(app, await app.inject(`/${calls}`))
+    const written = logs.filter(({ message }) => Object.hasOwn(offsets, message.replace(/ \d+$/, '')))
+    const first = Number(/:(\d+):\d+$/.exec(String(written.find(({ message }) => message === 'first 0')?.source))?.[1])
+    t.equal(written.length, 187)
+    const placed = written.map(({ message, source }) => [message, source?.replace(/:\d+$/, '')])
+    const expected = written.map(({ message }) =>
+      [message, `${import.meta.filename}:${first + Number(offsets[message.replace(/ \d+$/, '')])}`])
+    t.same(placed, expected, `${calls} calls of a package`)
+  }
 })
 
 function routes (app: FastifyInstance): void {
