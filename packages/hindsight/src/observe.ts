@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { beginServices, type Opening } from './begin.js'
 import { settlesWithin } from './call.js'
 import { performance } from './clock.js'
+import { preparedDrivers } from './drivers.js'
 import type { Observer } from './observer.js'
 import { PROFILER_SEGMENTS } from './http/requests.js'
 import { LastHook, internalHook } from './recording/hooks.js'
@@ -150,11 +151,16 @@ export function addStartMessage (
     // What takes long to load may come later than this.
     if (hasProfiles) app.hindsight.profiler.warmUp()
     if (profilerUrl !== null) {
-      const message = `Profiler: ${profilerUrl}`
+      const message = `Profiler: ${profilerUrl}${observedDrivers()}`
       const isInteractive = stderr.isTTY === true && !cluster.isWorker && process.env.NODE_ENV !== 'test'
       if (lifecycle !== null) app.log.info({ channel: 'profiler' }, message)
       else if (isInteractive) stderr.write(`${message}\n`)
     }
     done()
   })
+}
+
+/** The drivers that the preload has prepared, in words. */
+function observedDrivers (): string {
+  return preparedDrivers.length === 0 ? '' : ` (with queries of ${preparedDrivers.join(', ')})`
 }

@@ -19,6 +19,8 @@ export interface HindsightOptions {
   mask?: Array<string | RegExp>
   /** Requests to profile: `all`, `errors` (500 and higher, in production too), false, or an object. Default: `all`. */
   profiler?: 'all' | 'errors' | ProfilerSettings | false
+  /** Whether queries of databases are recorded; with `false`, the preload prepares no driver. Default: `true`. */
+  queries?: boolean
   /**
    * What happens, in debug mode, to a request that sends more queries than its route permits with
    * `config.hindsight.maxQueries`: it fails, or the log has a warning. Default: `fail`.

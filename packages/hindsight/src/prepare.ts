@@ -64,7 +64,7 @@ export class ApplicationServices extends ApplicationSetup implements Services {
     this.mayReceiveDetails = prepared.mayReceiveDetails
     this.mayReceiveReason = prepared.mayReceiveReason
     this.editor = prepared.editor
-    this.settings = settings ?? {}
+    this.settings = { ...settings, queries: options.queries !== false }
     if (this.debug && profiler !== null) this.onMalformed = (refused) => profiler.save(malformedProfile(refused, mask))
     this.recorder = this.recording === 'none' ? null : new Recorder(this, profiler, settings, options)
   }

@@ -24,6 +24,11 @@ const kClients = Symbol.for('fastify-hindsight.clients')
 /** What `observe` has returned for each client, in all copies of this package. */
 const clients = (globalThis as { [kClients]?: WeakMap<object, object> })[kClients] ??= new WeakMap()
 
+const kKinds = Symbol.for('fastify-hindsight.observed-kinds')
+
+/** The names of the kinds of which a client is observed, in all copies of this package. */
+export const observedKinds = (globalThis as { [kKinds]?: Set<string> })[kKinds] ??= new Set()
+
 /**
  * Observes a database client: its queries are recorded in the profiles of the requests that send them. Methods of this
  * object are replaced, and of connections and statements that it makes; no prototype and no module is changed.
@@ -46,6 +51,7 @@ export function observe<T extends object> (client: T): T {
   }
   if (!mayRecord()) return client
   const observed = kind.observe(client) ?? client
+  observedKinds.add(kind.name)
   for (const each of [client, observed]) clients.set(each, observed)
   return observed as T
 }

@@ -246,12 +246,13 @@ export interface Refusal {
   option: string
 }
 
-/** Options of the profiler that are read while requests are handled. */
+/** Options that parts read while requests are handled. */
 export interface PartSettings {
   readonly slowQuery?: number
   readonly traceWaits?: boolean
   readonly calledHosts?: readonly string[]
   readonly callBodies?: boolean
+  readonly queries?: boolean
 }
 
 /** Functions that are called when an application is closed: the last one first, one after the other. */

@@ -73,7 +73,10 @@ const pg: Client = {
   rowsOf: (result) => Object(result).rowCount as number | undefined
 }
 
-/** pg in a later release, mysql2 since 3.20, ioredis since 5.11, node-redis since 5.12, mongoose since 9. */
+/**
+ * Beside node:sqlite: pg in a later release, mysql2 since 3.20, ioredis since 5.11, node-redis since 5.12, mongoose
+ * since 9.
+ */
 const CLIENTS: Readonly<Record<string, Client>> = {
   'pg:query': pg,
   'mysql2:query': mysql,
@@ -87,6 +90,9 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   'mongoose:model:insertMany': mongoose,
   'mongoose:model:bulkWrite': mongoose
 }
+
+/** Of node:sqlite since 24.22: a statement that has ended, with its values, and its time in whole milliseconds. */
+const SQLITE_CHANNEL = 'sqlite.db.query'
 
 /** How a pool of mysql2 gives a connection to a query, which it sends in a callback. */
 interface Connecting { since: number, wait: number, frames: string }
@@ -135,7 +141,15 @@ export function clientSubscribers (record: (query: Query) => void): { subscriber
     }])
     return [ended]
   })
-  return { subscribers: [...subscribers, ...CONNECTIONS], stores }
+  const ended: Subscriber = [SQLITE_CHANNEL, ({ sql, duration }) => {
+    // Of an observed database: it is recorded already.
+    if (isPartOfRunning()) return
+    const query = new Query({ system: 'sqlite', statement: String(sql) })
+    query.isSync = true
+    record(query)
+    endQuery(query, { duration: Number(duration) })
+  }]
+  return { subscribers: [...subscribers, ended, ...CONNECTIONS], stores }
 }
 
 /** The connection whose callback is running. */

@@ -71,7 +71,7 @@ function record (query: Query): void {
   const { enter = Reflect.apply } = query
   query.enter = (callback, self, results) => requestContext.run(context, enter, callback, self, results)
   const current = recordingIn(context)
-  if (current?.recording.isRecording !== true) return
+  if (current?.recording.isRecording !== true || current.services.settings.queries === false) return
   if (query.outer !== undefined && isPart(query, query.outer)) return complete(query.outer, query)
   query.hook = context?.hook
   add(query, current)

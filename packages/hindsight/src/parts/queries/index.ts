@@ -2,11 +2,9 @@ import type { Hint } from '../../errors/hints.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { formatTime } from '../../view/components.js'
-import { formatCount, cutText, html, presentItems, wordFor } from '../../view/text.js'
+import { formatCount, cutText, html, presentItems, wordFor, type SafeHtml } from '../../view/text.js'
 import { NUMBER_COMPARISON, type Part, type TimelineEntry } from '../part.js'
-import {
-  addressOf, dataOf, firstOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data
-} from '../read.js'
+import { addressOf, dataOf, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { queryLog } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import { findingText, panelOf } from './panel.js'
@@ -14,14 +12,11 @@ import type { Finding, QueryError, RecordedQuery } from './recorded-query.js'
 import { shortShape } from './sql.js'
 import { markOf, runnableText } from './statement-text.js'
 import { queryPlace } from './trace.js'
+import { unseenData, unseenSentence, type UnseenDriver } from './unseen.js'
 
 const MAX_STATEMENT = 200
 const MAX_NAME = 100
 const LAST_QUERIES = 5
-/** Findings of the overview. */
-const MAX_FINDINGS = 3
-/** The order of findings among those of all parts: what may be wrong, then what takes time. */
-const SEVERITY = { transaction: 15, 'n+1': 20, pool: 25, slow: 50, repeated: 60, duplicates: 70 }
 
 export const queries: Part<Data> = {
   ...queryLog,
@@ -37,32 +32,34 @@ export const queries: Part<Data> = {
     nothing: 'No query was recorded.'
   },
   complete: completed,
+  build: unseenData,
+  sentence: (data) => unseenOf(data).map((driver) => `${unseenSentence(driver)}.`).join(' ') || undefined,
   panel: {
     label: 'Queries',
     group: 'queries',
     count: ({ count }) => numberOf(count) ?? undefined,
     problem: ({ failed }) => numberOf(failed) ?? 0,
     warnings: (data) => findingsOf(data).length,
-    render: (data, { token }, view) => panelOf({
-      queries: recorded(data.queries), groups: groupsOf(data), findings: findingsOf(data), count: Number(data.count)
-    }, token, view)
+    render (data, { token }, view) {
+      if (unseenOf(data).length > 0) return unseenPanel(data)
+      const { count } = data
+      return panelOf({
+        queries: recorded(data.queries), groups: groupsOf(data), findings: findingsOf(data), count: Number(count)
+      }, token, view)
+    }
   },
   issue (data) {
-    return failedQueries(data)[0]?.error.message ?? firstOf(findingsOf(data).map(({ text }) => text))
+    return failedQueries(data)[0]?.error.message ?? findingsOf(data)[0]?.text
   },
-  findings: (data) => [
-    ...failedQueries(data).map(failureText).map((text) => ({ text, order: 10 })),
-    ...findingsOf(data).map(({ kind, text }) => ({ text, order: SEVERITY[kind] }))
-  ],
   timeline: ({ queries }, profile) => recorded(queries).map((query, i) => entryOf(query, i, profile)),
   overview (data, profile, { editor }) {
     if (numberOf(data.count) === null) return []
-    const findings = findingsOf(data).slice(0, MAX_FINDINGS)
-      .map((finding) => html`<div>${findingText(finding, recorded(data.queries), editor)}</div>`)
+    const [finding] = findingsOf(data)
     const [failed] = failedQueries(data)
     const failure = failed !== undefined &&
       html`<div class="failure"><code>${oneLine(failed.statement, MAX_NAME)}</code> ${failed.error.message}</div>`
-    const value = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>${failure}${findings}`
+    const value = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>${failure}\
+${finding && html`<div>${findingText(finding, recorded(data.queries), editor)}</div>`}`
     return [{ order: 25, title: 'Queries', value }]
   },
   toolbar (data) {
@@ -80,8 +77,8 @@ export const queries: Part<Data> = {
   markdown (data, profile) {
     const groups = groupsOf(data)
     if (groups.length === 0) return []
-    const failures = [...groupedBy(failedQueries(data).map(failureText), (text) => text)]
-      .map(([text, { length }]) => length === 1 ? `- ${text}` : `- ${length} × ${text}`)
+    const failures = failedQueries(data).map((query) =>
+      `- \`${shortShape(query.shape)}\` failed: ${oneLine(query.error.message)} (${queryPlace(query)})`)
     const findings = findingsOf(data).map(({ text }) => `- ${text}.`)
     const shapes = groups.map((group) => groupText(group, recorded(data.queries)))
     const text = [`${sentence(data, profile)}.`, ...failures, ...findings, ...shapes].join('\n')
@@ -116,6 +113,14 @@ export const queries: Part<Data> = {
     }
   },
   style: readAsset(import.meta.url, './style.css')
+}
+
+function unseenOf ({ unseen }: Data): UnseenDriver[] {
+  return listOf(unseen) as unknown as UnseenDriver[]
+}
+
+function unseenPanel (data: Data): SafeHtml {
+  return html`${unseenOf(data).map((driver) => html`<p class="note">${unseenSentence(driver)}.</p>`)}`
 }
 
 /** The data with those of queries that were sent, or ended, after the response. */
@@ -163,10 +168,6 @@ type Failed = RecordedQuery & { error: QueryError }
 
 function failedQueries ({ queries }: Data): Failed[] {
   return recorded(queries).filter((query): query is Failed => query.error !== undefined)
-}
-
-function failureText (query: Failed): string {
-  return `\`${shortShape(query.shape)}\` failed: ${oneLine(query.error.message)} (${queryPlace(query)})`
 }
 
 function findingsOf ({ findings }: Data): Finding[] {

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Ajv } from 'ajv'
 import { PROFILE_SCHEMA } from '../../../../../docs/scripts/profile.js'
 import { QUERY_CHANNEL } from '../../../src/queries/channel.js'
 import { recordQuery } from '../../../src/queries/observe.js'
-import { announceQuery, beginQuery, callAsync, callBack, endQuery, type Query } from '../../../src/queries/query.js'
+import { announceQuery, beginQuery, callAsync, callBack, callSync, endQuery, type Query } from '../../../src/queries/query.js'
 import { formatTime } from '../../../src/view/components.js'
 import { profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
@@ -154,6 +154,20 @@ inBothProducts('findings count the queries beyond the first 500, too', async (t,
     queriesOf(await profileOf(app, await app.inject(path))).findings.map(({ text }) => text)
   t.match(await textsAt('/loop'), [/` 600 times from \S+ after the 600 rows of \S+, at least /])
   t.match(await textsAt('/two-loops'), [/` 600 times from /], 'of one helper')
+})
+
+inBothProducts('a statement that node:sqlite publishes is recorded once', async (t, build) => {
+  // As Node.js 24.22 publishes it, when the statement has ended.
+  const publish = (): void => { channel('sqlite.db.query').publish({ sql: "select id from item where name = 'one'", duration: 3 }) }
+  const app = await build((app) => {
+    app.get('/', async () => { publish() })
+    app.get('/observed', async () => callSync(beginQuery({ system: 'sqlite', statement: 'select 1' }), publish, () => 1))
+  })
+  const [found, ...others] = queriesOf(await profileOf(app, await app.inject('/'))).queries
+  t.match(found, { system: 'sqlite', statement: "select id from item where name = 'one'", rows: null, duration: 3, source: /collector\.test\.ts/ })
+  t.same(others, [])
+  const { queries } = queriesOf(await profileOf(app, await app.inject('/observed')))
+  t.match(queries, [{ statement: 'select 1' }])
 })
 
 inBothProducts('a callback has the context of its request in each copy of the package', async (t, build) => {

@@ -1,0 +1,171 @@
+import * as nodeModule from 'node:module'
+import { join } from 'node:path'
+import { observe } from './queries/observe.js'
+
+/** A database driver, and the exports that make its clients; `default` is the module itself. */
+interface Driver { name: string, makers: readonly string[], nested?: string }
+
+const DRIVERS: readonly Driver[] = [
+  { name: 'pg', makers: ['Pool', 'Client'], nested: 'native' },
+  { name: 'postgres', makers: ['default'] },
+  { name: 'better-sqlite3', makers: ['default'] },
+  { name: 'mongodb', makers: ['MongoClient'] }
+]
+/** Marks the address of a module that exports a driver. */
+const MARK = '?hindsight-driver'
+const SQLITE = 'node:sqlite'
+
+type Maker = new (...args: unknown[]) => object
+type Exports = Record<string, unknown>
+type Require = ReturnType<typeof nodeModule.createRequire>
+
+interface Resolved { url: string }
+interface Context { conditions?: readonly string[] }
+
+/** What `module.registerHooks` of Node.js 22.15 and later receives. */
+type RegisterHooks = (hooks: {
+  resolve: (specifier: string, context: Context, next: (specifier: string, context: Context) => Resolved) => Resolved
+  load: (url: string, context: unknown, next: (url: string, context: unknown) => object) => object
+}) => void
+
+const kObserved = Symbol.for('fastify-hindsight.observed-exports')
+
+/** The names and versions of the drivers whose clients are observed. */
+export const preparedDrivers: string[] = []
+
+/**
+ * Prepares the database drivers that the application resolves, before it loads them: their clients are observed when
+ * they are made, as by `observe`. The exports of a driver are replaced by a proxy; no prototype and no file is changed.
+ */
+export function prepareDrivers (): void {
+  const places = [join(process.cwd(), 'application.js'), process.argv[1] ?? '']
+  for (const driver of DRIVERS) {
+    for (const place of places) {
+      try {
+        prepareDriver(driver, nodeModule.createRequire(place))
+      } catch {
+        // The application has no such driver, or it cannot be loaded.
+      }
+    }
+  }
+  prepareImports()
+}
+
+function prepareDriver ({ name, makers, nested }: Driver, require: Require): void {
+  const exported = require(name) as object
+  const loaded = require.cache[require.resolve(name)]
+  if (loaded === undefined || prepared.has(exported)) return
+  if (makers.includes('default')) loaded.exports = observedMaker(exported as Maker)
+  else loaded.exports = observedExports(exported, makers, nested)
+  prepared.add(loaded.exports as object)
+  const { version } = require(`${name}/package.json`) as { version: string }
+  preparedDrivers.push(`${name} ${version}`)
+}
+
+const prepared = new WeakSet<object>()
+/** The proxies of makers, so that an export is the same again and again. */
+const proxies = new WeakMap<object, object>()
+
+function observedExports (exported: object, makers: readonly string[], nested?: string): object {
+  return new Proxy(exported, {
+    get (target, key, receiver) {
+      const value: unknown = Reflect.get(target, key, receiver)
+      if (typeof value === 'function' && makers.includes(String(key))) return observedMaker(value as Maker)
+      if (key !== nested || typeof value !== 'object' || value === null) return value
+      const known = proxies.get(value) ?? observedExports(value, makers)
+      proxies.set(value, known)
+      return known
+    }
+  })
+}
+
+/** A function or class whose results are observed; `instanceof` and subclasses are as without it. */
+function observedMaker (maker: Maker): Maker {
+  const known = proxies.get(maker) ?? new Proxy(maker, {
+    construct: (target, args, newTarget) => observed(Reflect.construct(target, args, newTarget) as object),
+    apply: (target, self, args) => observed(Reflect.apply(target as never, self, args) as object)
+  })
+  proxies.set(maker, known)
+  proxies.set(known, known)
+  return known as Maker
+}
+
+/** A result that is no client is returned as it is. */
+function observed (made: object): object {
+  try {
+    return observe(made)
+  } catch {
+    return made
+  }
+}
+
+/** Prepares what an ES module imports, which is not read from `require.cache`, and the database of Node.js. */
+function prepareImports (): void {
+  Object.assign(globalThis, { [kObserved]: observedImport })
+  const { registerHooks } = nodeModule as { registerHooks?: RegisterHooks }
+  if (registerHooks === undefined) {
+    nodeModule.register(`data:text/javascript,${encodeURIComponent(ASYNC_HOOKS)}`)
+    return
+  }
+  registerHooks({
+    resolve (specifier, context, nextResolve) {
+      if (specifier === SQLITE) prepareSqlite()
+      return marked(specifier, context, nextResolve(specifier, context))
+    },
+    load: (url, context, nextLoad) => url.includes(MARK) ? moduleOf(url) : nextLoad(url, context)
+  })
+}
+
+/** The exports of a driver that an ES module imports. */
+function observedImport (name: string, exported: Exports): Exports {
+  const { makers, nested } = DRIVERS.find((driver) => driver.name === name) as Driver
+  const { default: main } = exported
+  const result: Exports = {}
+  for (const maker of makers) result[maker] = observedMaker(exported[maker] as Maker)
+  return makers.includes('default') ? result : { ...result, default: observedExports(Object(main), makers, nested) }
+}
+
+function marked (specifier: string, { conditions }: Context, resolved: Resolved): Resolved {
+  const isDriver = DRIVERS.some(({ name }) => name === specifier)
+  if (!isDriver || !resolved.url.startsWith('file:') || conditions?.includes('import') !== true) return resolved
+  return { ...resolved, url: `${resolved.url}${MARK}=${specifier}` }
+}
+
+/** A module that exports what a driver exports, with observed makers: its names come before those of `export *`. */
+function moduleOf (marked: string) {
+  const [url = '', name = ''] = marked.split(`${MARK}=`)
+  const { makers } = DRIVERS.find((driver) => driver.name === name) as Driver
+  const names = makers.filter((maker) => maker !== 'default')
+  const source = `
+    import * as original from ${JSON.stringify(url)}
+    export * from ${JSON.stringify(url)}
+    const observed = globalThis[Symbol.for('fastify-hindsight.observed-exports')](${JSON.stringify(name)}, original)
+    export const { ${names.join(', ')} } = observed
+    export default observed.default`
+  return { format: 'module', shortCircuit: true, source }
+}
+
+/** The same hooks for Node.js 20, which runs them in a thread. */
+const ASYNC_HOOKS = `
+const DRIVERS = ${JSON.stringify(DRIVERS)}
+const MARK = ${JSON.stringify(MARK)}
+${marked.toString()}
+${moduleOf.toString()}
+export async function resolve (specifier, context, nextResolve) {
+  return marked(specifier, context, await nextResolve(specifier, context))
+}
+export async function load (url, context, nextLoad) {
+  return url.includes(MARK) ? moduleOf(url) : await nextLoad(url, context)
+}`
+
+/** When the application loads it: loaded before, it would print its warning in an application without it. */
+function prepareSqlite (): void {
+  // `require` would call the hooks again.
+  const sqlite = process.getBuiltinModule(SQLITE) as unknown as Exports | undefined
+  if (sqlite === undefined || prepared.has(sqlite)) return
+  prepared.add(sqlite)
+  sqlite.DatabaseSync = observedMaker(sqlite.DatabaseSync as Maker)
+  // Documented by Node.js for this: the exports of ES modules follow those of CommonJS.
+  nodeModule.syncBuiltinESMExports()
+  preparedDrivers.push(SQLITE)
+}

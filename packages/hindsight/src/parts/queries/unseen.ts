@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { attemptCall } from '../../call.js'
+import { mongoKind } from '../../queries/clients/mongodb.js'
+import { pgKind } from '../../queries/clients/pg.js'
+import { postgresJsKind } from '../../queries/clients/postgres-js.js'
+import { sqliteKind } from '../../queries/clients/sqlite.js'
+import { observedKinds } from '../../queries/observe.js'
+import { require } from '../../require.js'
+import type { BuiltRequest } from '../part.js'
+import { numberOf, type Data } from '../read.js'
+
+/** Drivers that publish no channel, and what `observe` takes. */
+const DRIVERS = [
+  { name: 'pg', kind: pgKind.name, client: 'pool' },
+  { name: 'postgres', kind: postgresJsKind.name, client: 'sql' },
+  { name: 'better-sqlite3', kind: sqliteKind.name, client: 'database' },
+  { name: 'mongodb', kind: mongoKind.name, client: 'client' }
+]
+/** The share of a request that waits for something unknown: from here on its page names the driver. */
+const LEAST_SHARE = 0.2
+
+export interface UnseenDriver { name: string, version: string, client: string }
+
+/** The drivers that are loaded and of which no client is observed, for a request that may have waited for one. */
+export function unseenData ({ trace, collectors }: BuiltRequest): { unseen: UnseenDriver[] } | undefined {
+  const { services: { debug, settings }, recording: { timing } } = trace
+  if (!debug || settings.queries === false || collectors.queries !== undefined) return undefined
+  const { budget = {} } = Object(collectors.performance) as { budget?: Data }
+  const waiting = numberOf(budget.waiting) ?? 0
+  if (waiting === 0 || waiting < LEAST_SHARE * (timing.endedAt - timing.startedAt)) return undefined
+  const unseen = unseenDrivers()
+  return unseen.length === 0 ? undefined : { unseen }
+}
+
+function unseenDrivers (): UnseenDriver[] {
+  const files = Object.keys(require.cache)
+  return DRIVERS.flatMap(({ name, kind, client }) => {
+    if (observedKinds.has(kind)) return []
+    const folder = files.map((file) => folderOf(file, name)).find((found) => found !== undefined)
+    if (folder === undefined) return []
+    const version = attemptCall(() => versionIn(folder)) ?? ''
+    return [{ name, version, client }]
+  })
+}
+
+/** The folder of a package to which a file belongs, with a slash at the end. */
+function folderOf (file: string, name: string): string | undefined {
+  const [folder] = new RegExp(`^.*[\\\\/]node_modules[\\\\/]${name}[\\\\/](?!.*node_modules)`).exec(file) ?? []
+  return folder
+}
+
+function versionIn (folder: string): string {
+  return (JSON.parse(readFileSync(`${folder}package.json`, 'utf8')) as { version: string }).version
+}
+
+/** That the queries of a driver are not recorded, and what records them. */
+export function unseenSentence ({ name, version, client }: UnseenDriver): string {
+  const preload = '--import fastify-hindsight/register'
+  const [, script = ''] = process.argv
+  // These start the process themselves.
+  const isStarted = /[\\/](?:fastify-cli|@nestjs)[\\/]|[\\/]\.bin[\\/](?:fastify|nest)$/.test(script)
+  const start = isStarted ? `set NODE_OPTIONS to "${preload}"` : `start Node.js with ${preload}`
+  return `${name} ${version} is loaded, and its queries are not recorded: ${start}, or call observe(${client})`
+}

@@ -1,0 +1,105 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import * as nodeModule from 'node:module'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { link, pack, unpack } from '../support/packed.js'
+
+const run = promisify(execFile)
+const FIXTURE = join(import.meta.dirname, 'support/drivers-app.mts')
+const folder = mkdtempSync(join(tmpdir(), 'hindsight-drivers-'))
+const project = join(folder, 'project')
+const SOURCE = readFileSync(FIXTURE, 'utf8')
+/** What the types of the fixture leave in JavaScript. */
+const erased = SOURCE.replace('new Map<string, unknown>()', 'new Map()').replace(/ as \{ collectors: .*$/m, '')
+const required = erased.replace(/^import (\w+), (\{.*\}) from '(\w+)'$/m, "const $1 = require('$3'); const $2 = $1")
+  .replace(/^import (.*) from '(\w+)'$/gm, "const $1 = require('$2')")
+
+t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+t.setTimeout(600_000)
+
+t.before(async () => {
+  const { filename } = await pack(folder)
+  const packages = ['fastify', 'pg', 'postgres', 'mongodb', 'tsx', 'ts-node', 'typescript', '@types/node', 'undici-types']
+  for (const name of [...await unpack(join(folder, filename), project), ...packages]) link(project, name)
+  writeFileSync(join(project, 'package.json'), '{ "private": true }')
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions: { module: 'commonjs', target: 'es2022', esModuleInterop: true } }))
+  writeFileSync(join(project, 'app.mjs'), erased)
+  writeFileSync(join(project, 'app.cjs'), required)
+  writeFileSync(join(project, 'app.ts'), SOURCE)
+  writeFileSync(join(project, 'app.mts'), SOURCE)
+})
+
+const SQLITE = `import Fastify from 'fastify'
+import { DatabaseSync } from 'node:sqlite'
+const database = new DatabaseSync(':memory:')
+const app = Fastify()
+app.get('/', async () => database.prepare('select 1 as one where 2 = ?').all(2))
+void (async () => {
+  await app.listen({ port: 0 })
+  const response = await fetch(app.listeningOrigin)
+  const profile = await fetch(app.listeningOrigin + '/_profiler/' + response.headers.get('x-debug-token') + '.json')
+  console.log(JSON.stringify((await profile.json()).collectors.queries))
+  process.exit()
+})()
+`
+const PRELOAD = '--import=fastify-hindsight/register'
+const CASES: ReadonlyArray<[name: string, args: string[]]> = [
+  ['ES modules', [PRELOAD, 'app.mjs']],
+  ['CommonJS', [PRELOAD, 'app.cjs']],
+  ['the preload by --require', ['--require=fastify-hindsight/register', 'app.cjs']],
+  ['tsx, ES modules', [PRELOAD, '--import=tsx', 'app.mts']],
+  ['tsx, CommonJS', [PRELOAD, '--import=tsx', 'app.ts']],
+  // With --import, Node.js 20 loads the application as an ES module.
+  ['ts-node', ['--require=fastify-hindsight/register', '-r', 'ts-node/register/transpile-only', 'app.ts']],
+  ...'typescript' in process.features ? [['types erased by Node.js', [PRELOAD, 'app.mts']]] as Array<[string, string[]]> : []
+]
+
+async function result (args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ facts: unknown[], sent: Record<string, unknown[][] | undefined> }> {
+  const { stdout } = await run(process.execPath, args, { cwd: project, env: { ...process.env, NODE_ENV: 'development', ...env } })
+  return JSON.parse(/^\{"facts".*\}$/m.exec(stdout)?.[0] ?? '{}') as Awaited<ReturnType<typeof result>>
+}
+
+for (const [name, args] of CASES) {
+  t.test(`drivers are observed without code: ${name}`, async (t) => {
+    const { facts, sent } = await result(args)
+    t.same(facts, [true, true, true, true, true, 'function'], 'classes are as without Hindsight')
+    const file = join(project, args.at(-1) as string)
+    const placeOf = (text: string): RegExp => new RegExp(`^${file}:${SOURCE.slice(0, SOURCE.indexOf(text)).split('\n').length}:`)
+    const place = placeOf('pool.query(')
+    for (const route of ['named', 'member', 'subclass']) {
+      t.match(sent[route], [['postgresql', 'select label from bottle where id = $1', [7], place]], route)
+    }
+    // It was not sent: postgres.js has described no value.
+    t.match(sent.postgres, [['postgresql', 'select label from bottle where id = ?', [], placeOf("app.get('/postgres'")]])
+  })
+}
+
+t.test('HINDSIGHT_QUERIES=off prepares no driver', async (t) => {
+  const { facts, sent } = await result([PRELOAD, 'app.mjs'], { HINDSIGHT_QUERIES: 'off' })
+  t.same(facts, [true, true, true, true, true, 'function'])
+  t.same(sent, {}, 'no route has a query')
+})
+
+t.test('in production no driver is prepared', async (t) => {
+  const script = "import pg from 'pg'; import { types } from 'node:util'; console.log(types.isProxy(pg), types.isProxy(pg.Pool))"
+  const show = async (env: string): Promise<string> =>
+    (await run(process.execPath, [PRELOAD, '--input-type=module', '-e', script], { cwd: project, env: { ...process.env, NODE_ENV: env } })).stdout.trim()
+  t.equal(await show('production'), 'false false')
+  t.equal(await show('development'), 'true true')
+})
+
+// Where it is loaded can be observed since Node.js 22.15.
+if (nodeModule.isBuiltin('node:sqlite') && 'registerHooks' in nodeModule) {
+  t.test('node:sqlite is observed without code', async (t) => {
+    writeFileSync(join(project, 'sqlite.mjs'), SQLITE)
+    writeFileSync(join(project, 'sqlite.cjs'), SQLITE.replace(/^import (.*) from '(.*)'$/gm, "const $1 = require('$2')"))
+    for (const file of ['sqlite.mjs', 'sqlite.cjs']) {
+      const { stdout } = await run(process.execPath, [PRELOAD, file], { cwd: project, env: { ...process.env, NODE_ENV: 'development' } })
+      const { queries } = JSON.parse(/^\{"count".*\}$/m.exec(stdout)?.[0] ?? '{}') as { queries: object[] }
+      t.match(queries, [{ statement: 'select 1 as one where 2 = ?', parameters: [2], rows: 1, source: new RegExp(`${file}:5:`) }], file)
+    }
+  })
+}
