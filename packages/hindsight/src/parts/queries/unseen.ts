@@ -6,8 +6,8 @@ import { postgresJsKind } from '../../queries/clients/postgres-js.js'
 import { sqliteKind } from '../../queries/clients/sqlite.js'
 import { observedKinds } from '../../queries/observe.js'
 import { require } from '../../require.js'
+import type { TimeBudget } from '../../recording/work-log.js'
 import type { BuiltRequest } from '../part.js'
-import { numberOf, type Data } from '../read.js'
 
 /** Drivers that publish no channel, and what `observe` takes. */
 const DRIVERS = [
@@ -16,7 +16,7 @@ const DRIVERS = [
   { name: 'better-sqlite3', kind: sqliteKind.name, client: 'database' },
   { name: 'mongodb', kind: mongoKind.name, client: 'client' }
 ]
-/** The share of a request that waits for something unknown: from here on its page names the driver. */
+/** The share of a request that waits for neither a query nor a call: from here on its page names the driver. */
 const LEAST_SHARE = 0.2
 
 export interface UnseenDriver { name: string, version: string, client: string }
@@ -25,8 +25,10 @@ export interface UnseenDriver { name: string, version: string, client: string }
 export function unseenData ({ trace, collectors }: BuiltRequest): { unseen: UnseenDriver[] } | undefined {
   const { services: { debug, settings }, recording: { timing } } = trace
   if (!debug || settings.queries === false || collectors.queries !== undefined) return undefined
-  const { budget = {} } = Object(collectors.performance) as { budget?: Data }
-  const waiting = numberOf(budget.waiting) ?? 0
+  const { budget = {} } = Object(collectors.performance) as { budget?: Partial<TimeBudget> }
+  // A timer or a socket may be that of the driver.
+  const others = (budget.work ?? []).filter(({ one }) => one !== 'call')
+  const waiting = others.reduce((sum, { duration }) => sum + duration, budget.waiting ?? 0)
   if (waiting === 0 || waiting < LEAST_SHARE * (timing.endedAt - timing.startedAt)) return undefined
   const unseen = unseenDrivers()
   return unseen.length === 0 ? undefined : { unseen }
