@@ -35,6 +35,8 @@ export class Query {
   error?: unknown = undefined
   /** Whether it ran in the thread of its caller. */
   isSync?: boolean | undefined = undefined
+  /** Milliseconds before `startedAt` in which Hindsight recorded it. */
+  internal = 0
   /**
    * Frames of the code that sent it, or made it where the client sends it later; see `framesHere`. Null: a subscriber
    * needs them, see `addFrames`.
@@ -106,11 +108,13 @@ let running: Query | null = null
  */
 export function beginQuery (start: NewQuery): Query | null {
   if (!queries.hasSubscribers || isPartOfRunning()) return null
+  const arrivedAt = performance.now()
   const begun = new Query(start)
   queries.publish(begun)
   addFrames(begun)
   // Without the time in which it was recorded.
   begun.startedAt = performance.now()
+  begun.internal = begun.startedAt - arrivedAt
   return begun
 }
 

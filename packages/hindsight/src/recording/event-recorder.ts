@@ -77,7 +77,7 @@ export class EventRecorder {
   /** What the last hook has called back with: where no hook follows, Fastify takes a falsy value for an error. */
   calledBackWith: Error | undefined
   readonly #slots: readonly Slot[]
-  readonly #startedAt: number
+  #startedAt: number
   readonly #mask: HeaderMask
   readonly #runs: HookRun[] = []
   #running: HookRun | null = null
@@ -92,6 +92,11 @@ export class EventRecorder {
     this.#slots = slots
     this.#startedAt = startedAt
     this.#mask = mask
+  }
+
+  /** The request begins later than it arrived. */
+  restart (startedAt: number): void {
+    this.#startedAt = startedAt
   }
 
   /** Names the code to which header changes are attributed from now on while no recorded function runs. */

@@ -28,6 +28,8 @@ const NOT_BEGUN = {
   internalStart: 0,
   /** The milliseconds that this took. */
   own: 0,
+  /** Milliseconds before `startedAt` in which Hindsight started the CPU profile. */
+  prepared: 0,
   /** When the request began, in milliseconds since the epoch. */
   startedTime: 0
 }
@@ -178,6 +180,16 @@ export class Recording {
   /** Milliseconds since the request arrived. */
   get age (): number {
     return performance.now() - this.timing.startedAt
+  }
+
+  /** Counts the times of the request from now on: until now Hindsight has delayed it. */
+  restart (): void {
+    const { timing, age } = this
+    timing.prepared += age
+    timing.startedAt += age
+    timing.startedTime = Math.round(timing.startedTime + age)
+    this.events?.restart(timing.startedAt)
+    this.work?.restart(timing.startedAt)
   }
 
   /** Whether events, headers and log lines are recorded: at once, or since the request has failed. */

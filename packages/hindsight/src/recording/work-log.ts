@@ -20,6 +20,8 @@ export interface Work {
   wait?: number | undefined
   /** Whether it ran in the thread of the event loop. */
   isSync?: boolean | undefined
+  /** Milliseconds before `startedAt` in which Hindsight recorded it. */
+  internal?: number
   /** Finds the line that began it, `file:line:column`; null: unknown. */
   source?: () => string | null
   /** What it is, masked. */
@@ -57,13 +59,17 @@ const MAX_OPEN = 3
 
 /** Records what a request waits for, and for how long the event loop was busy meanwhile. */
 export class WorkLog {
-  readonly #samples: Sample[] = []
+  #samples: Sample[] = []
   readonly #works: Array<{ kind: WorkKind, work: Work }> = []
   readonly #endLoop = watchLoop()
   #isShared: boolean | null = null
 
   constructor (startedAt: number) {
-    this.#samples.push(takeSample(startedAt))
+    this.restart(startedAt)
+  }
+
+  restart (startedAt: number): void {
+    this.#samples = [takeSample(startedAt)]
   }
 
   /** To be called when work has begun; then `sample` when it has ended. Nothing waits for work after the response. */
@@ -100,12 +106,13 @@ export class WorkLog {
       shareTime(samples, this.#works, readyAt, internalWorkIn(time))
     // The page is in neither share, nor in the duration.
     const page = Math.max(0, internal - hindsight)
+    const captured = Math.min(javascript - page, this.#works.reduce((sum, { work }) => sum + (work.internal ?? 0), 0))
     return {
       ...shares,
       open: this.#works.filter(({ work, kind }) => kind.isWait !== true && isOpen(work, readyAt, shares.waiting))
         .map(({ work, kind }) => work.name?.(mask) ?? `a ${kind.one}`).slice(0, MAX_OPEN),
-      javascript: roundTime(Math.max(0, javascript - page)),
-      hindsight: roundTime(Math.max(0, hindsight - internal)),
+      javascript: roundTime(Math.max(0, javascript - page - captured)),
+      hindsight: roundTime(Math.max(0, hindsight - internal) + Math.max(0, captured)),
       collection: roundTime(collections.reduce((sum, { start, end }) => sum + end - start, 0)),
       isShared: this.#isShared ?? false,
       blocks: blocksIn(time).map(({ start, cpu }) => ({ start: roundTime(start - since), duration: roundTime(cpu) })),

@@ -95,6 +95,11 @@ export function isFollow ({ values }: ProfileSummary): boolean {
   return values?.followOf !== undefined
 }
 
+/** Whether its CPU profile was recorded, which makes a request slower: its time is none of its route. */
+export function isMeasured ({ values }: ProfileSummary): boolean {
+  return values?.isMeasured !== undefined
+}
+
 /** Whether it is for a path that browsers request of any server, and has not failed. */
 export function isNoise ({ values }: ProfileSummary): boolean {
   return values?.isNoise !== undefined

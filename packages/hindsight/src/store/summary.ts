@@ -96,7 +96,8 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   const { headers, serverUrl } = dataOf(profile, 'request')
   const { referer: refererUrl } = Object(headers) as { referer?: unknown }
   const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: issuesOf(parts, profile) }
-  for (const [name, value] of Object.entries({ followOf, ...noise, refererUrl, serverUrl })) {
+  const isMeasured = 'calls' in dataOf(profile, 'cpu') ? 1 : undefined
+  for (const [name, value] of Object.entries({ followOf, ...noise, isMeasured, refererUrl, serverUrl })) {
     if (value !== undefined) found.push([name, [lineOf(String(value))]])
   }
   const shown = found.filter(([name]) => name !== EXCEPTION)

@@ -110,18 +110,24 @@ export function functionName (called: CpuFunction): string {
   return called.name
 }
 
-/** The function of the application that ran for the longest time, with what it called; null: there is no recording. */
+/**
+ * The function of the application that ran for more than half of the time, with what it called, but for Hindsight.
+ * Null: there is none.
+ */
 export function busiestPlace (value: unknown): string | null {
   const record = readCpuRecord(value)
   if (record === null) return null
   const times = new Map<CpuFunction, number>()
+  let whole = 0
   for (const call of callTreeOf(record).calls) {
+    if (isIdle(call) || call.function.kind === 'hindsight') continue
+    whole += call.self
     let caller: Call | undefined = call
     while (caller !== undefined && caller.function.kind !== 'own') caller = caller.caller
     if (caller !== undefined) times.set(caller.function, (times.get(caller.function) ?? 0) + call.self)
   }
   const [busiest] = [...times].sort(([, a], [, b]) => b - a)
-  if (busiest === undefined) return null
+  if (busiest === undefined || busiest[1] <= whole / 2) return null
   return `${busiest[0].name} (${functionSource(busiest[0])})`
 }
 

@@ -2,12 +2,11 @@ import type { Profiler, Session, Runtime } from 'node:inspector'
 import { isAbsolute, relative } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { performance } from '../../clock.js'
 import { isSameOrigin } from '../../http/origin.js'
+import { doInternalWork } from '../../recording/event-loop.js'
 import type { RequestTrace } from '../../recording/trace.js'
 import { originalPlace, toPath } from '../../errors/source-map.js'
 import { isInternal, isAppFile } from '../../errors/stack-frame.js'
-import type { WorkKind } from '../../recording/work-log.js'
 import type { Mask } from '../../mask/mask.js'
 import { cutText } from '../../view/text.js'
 import { definePart } from '../part.js'
@@ -18,8 +17,6 @@ const INTERVAL = 250
 /** Milliseconds that a recording lasts at most. */
 const MAX_DURATION = 30_000
 const MAX_CALLS = 800
-
-const START: WorkKind = { one: 'start of the CPU profile', many: 'starts of the CPU profile' }
 
 /** V8 profiles the whole process, so there is at most one recording, whichever application it belongs to. */
 export let current: CpuRecording | undefined
@@ -105,15 +102,12 @@ function recordCpu (trace: RequestTrace): undefined | Promise<void> {
     ofRequest.collect(cpuRecord, () => ({ refused }))
     return
   }
-  const startedAt = performance.now()
-  const recording = new CpuRecording(token)
-  // It is no JavaScript of the request.
-  ofRequest.work?.begin(START, { startedAt, endedAt: performance.now(), isSync: true })
+  const recording = doInternalWork(() => new CpuRecording(token))
   // Before the listeners that build the profile.
   for (const event of ['finish', 'close']) reply.raw.prependOnceListener(event, () => recording.stop())
   ofRequest.collect(cpuRecord, () => recordOf(recording, mask))
   // The call tree of the request must not begin below the recorder.
-  return nextTurn()
+  return nextTurn().then(() => ofRequest.restart())
 }
 
 function recordOf (recording: CpuRecording, mask: Mask): CpuRecord | { refused: string } {

@@ -118,9 +118,10 @@ export const performance: Part<Data> = {
 
 /**
  * The data of the part `performance`, in milliseconds: the durations of the handler and of the serialization with its
- * hooks, when these began, and when the response was ready to be sent, since the request arrived;
- * how long Hindsight made its page or toolbar, which neither `firstByte` nor the duration of the profile contains; and
- * where the time went. `routeHooks`: the time of the handler has that of the `preHandler` hooks of its route.
+ * hooks, when these began, and when the response was ready to be sent, since the request arrived; how long Hindsight
+ * made its page or toolbar, or started the CPU profile (`prepared`), which neither `firstByte` nor the duration of the
+ * profile contains; and where the time went. `routeHooks`: the time of the handler has that of the `preHandler` hooks
+ * of its route.
  */
 function performanceRecord (trace: RequestTrace): Data {
   const { recording, services: { lifecycle }, declaredRoute: route } = trace
@@ -128,7 +129,7 @@ function performanceRecord (trace: RequestTrace): Data {
   const routeHooks = route?.hooks.includes('preHandler') === true
   // The hooks of the stages of a lifecycle.
   const hooks = route === null ? [] : hooksOfStages(route, trace, lifecycle?.stages ?? {})
-  const { startedAt, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt } = timing
+  const { startedAt, prepared, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt } = timing
   const { own, internalStart } = timing
   const internalWithin = internalStart > serializeStart && internalStart < serializeEnd ? own : 0
   return {
@@ -142,6 +143,7 @@ function performanceRecord (trace: RequestTrace): Data {
     }),
     ...(responseReadyAt !== 0 && { firstByte: roundTime(responseReadyAt - startedAt - own) }),
     ...(own !== 0 && { hindsightStart: roundTime(internalStart - startedAt), hindsight: roundTime(own) }),
+    ...(prepared !== 0 && { prepared: roundTime(prepared) }),
     ...(work !== undefined && { budget: work.budget(responseReadyAt, own, trace.mask) })
   }
 }
@@ -179,10 +181,12 @@ function hooksOfStages (
   })
 }
 
-export function budgetOf ({ budget, ownHooks }: Data, { duration }: Pick<Profile, 'duration'>): string[] {
+export function budgetOf ({ budget, ownHooks, prepared }: Data, { duration }: Pick<Profile, 'duration'>): string[] {
   if (budget === undefined) return []
   const hook = listOf(ownHooks).find(({ stage }) => stage === 'onSend')?.name
-  return [budgetSentence(budget as TimeBudget, duration, hook as string | undefined)]
+  const sentence = budgetSentence(budget as TimeBudget, duration, hook as string | undefined)
+  if (typeof prepared !== 'number') return [sentence]
+  return [sentence, `Before that, Hindsight started the CPU profile in ${formatTime(prepared)}.`]
 }
 
 export function blocksOf ({ budget }: Data): TimeBudget['blocks'] {

@@ -4,7 +4,7 @@ import { byOrder, listOf, resultsOf, splitUrl } from '../../parts/read.js'
 import { parts as internalParts } from '../../parts/index.js'
 import type { DifferenceGroup, Part, PartTime } from '../../parts/part.js'
 import { Section, type Values } from '../../parts/section.js'
-import { isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
+import { isMeasured, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import type { ProfileStorage } from '../../store/storage.js'
 
 /** The last success of the route of a failure, or the last fast one of a slow success, and how it differs from that. */
@@ -55,8 +55,8 @@ async function lastFast (
   source: ProfileSource, profile: Profile, parts: readonly Part[] = internalParts
 ): Promise<LastSuccess | null> {
   const { duration, route, token } = profile
-  if (route === null || duration < SLOW.milliseconds) return null
-  const older = await olderSuccesses(source, profile)
+  if (route === null || duration < SLOW.milliseconds || profile.collectors.cpu !== undefined) return null
+  const older = (await olderSuccesses(source, profile)).filter((one) => !isMeasured(one))
   const median = older.map((one) => one.duration).sort((a, b) => a - b)[Math.floor(older.length / 2)] ?? 0
   if (older.length < SLOW.atLeast || duration < median * SLOW.factor) return null
   const summary = older.find((one) => one.duration <= median)

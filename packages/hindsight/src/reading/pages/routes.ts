@@ -3,6 +3,7 @@ import { declaredPlace } from '../../errors/declared-place.js'
 import { packageOf } from '../../errors/stack-frame.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
 import { groupedBy } from '../../parts/read.js'
+import { isMeasured } from '../../store/profile.js'
 import { foldedContent, formatTime, noteText, placeElement, statusBadge, markupTable } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import { formatCount, html, presentItems, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
@@ -25,7 +26,7 @@ export async function routesOf (
   const routes = routeTable.routes.slice(0, MAX_ROUTES).map((route) => {
     const { name, methods, pattern, declaredAt } = route
     const known = byRoute.get(name) ?? []
-    const durations = known.map(({ duration }) => duration).sort((a, b) => a - b)
+    const durations = known.filter((one) => !isMeasured(one)).map(({ duration }) => duration).sort((a, b) => a - b)
     const at = (share: number): number | undefined => durations[Math.ceil(durations.length * share) - 1]
     return {
       name,

@@ -5,8 +5,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { runInThisContext } from 'node:vm'
 import type { FastifyInstance } from 'fastify'
 import t from 'tap'
-import { callTreeOf, cpuProfileOf, readCpuRecord, type CpuRecord } from '../../../src/parts/cpu/record.js'
+import { busiestPlace, callTreeOf, cpuProfileOf, readCpuRecord, type CpuRecord } from '../../../src/parts/cpu/record.js'
 import { aggregateProfile, current, functionOf } from '../../../src/parts/cpu/recorder.js'
+import { routesOf } from '../../../src/reading/pages/routes.js'
+import type { TimeBudget } from '../../../src/recording/work-log.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { listen, profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
@@ -66,11 +68,14 @@ inBothProducts('a busy function is among the heaviest, with its place, also in t
     const record = recordOf(profile)
     const tree = callTreeOf(record)
     const first = tree.heaviest.slice(0, 10).find(({ function: { name } }) => name === 'spin')
-    t.match(first?.function, { kind: 'own', file: 'packages/hindsight/test/parts/cpu/recorder.test.ts', line: 29 }, url)
+    t.match(first?.function, { kind: 'own', file: 'packages/hindsight/test/parts/cpu/recorder.test.ts', line: 31 }, url)
     t.ok((first?.total ?? 0) > 10_000 && (first?.total ?? 0) <= record.duration * 1000, `${first?.total} of ${record.duration}`)
     t.equal(record.interval, 250)
-    const { budget: { work } } = profile.collectors.performance as { budget: { work: Array<{ one: string, count: number, duration: number }> } }
-    t.match(work.filter(({ duration }) => duration > 0), [{ one: 'start of the CPU profile', count: 1 }], 'it is no JavaScript of the request')
+    const { prepared, budget: { work } } = profile.collectors.performance as { prepared: number, budget: TimeBudget }
+    t.same(work, [], 'the start of the recorder is no work of the request')
+    t.ok(prepared > 0, 'nor in its duration')
+    const { body: panel } = await app.inject(`/_profiler/${profile.token}?panel=timeline`)
+    t.match(panel, /Before that, Hindsight started the CPU profile in [\d.,]+ ms\./)
     t.equal(Math.round(record.calls.reduce((sum, [, , time]) => sum + time, 0) / 1000), Math.round(record.duration))
     const file = cpuProfileOf(record) as {
       nodes: Array<{ id: number, children?: number[], callFrame: { functionName: string, url: string } }>
@@ -85,6 +90,31 @@ inBothProducts('a busy function is among the heaviest, with its place, also in t
     t.ok(file.samples.some((id) => spins.has(id)))
   }
   t.equal(current, undefined)
+})
+
+inBothProducts('a request whose CPU profile is recorded is not in the times of its route', async (t, build) => {
+  const app = await build(declare)
+  const timesOf = async () => {
+    const { routes } = await routesOf(app.hindsight)
+    const { count, p50, p95 } = routes.find(({ pattern }) => pattern === '/quick') ?? {}
+    return { count, p50, p95 }
+  }
+  await profileOf(app, await app.inject({ url: '/quick', headers: ASKED }))
+  t.same(await timesOf(), { count: 1, p50: undefined, p95: undefined })
+  const { duration } = await profileOf(app, await app.inject('/quick'))
+  t.same(await timesOf(), { count: 2, p50: duration, p95: duration })
+})
+
+t.test('what ran for most of the time is a function of the application, or none', async (t) => {
+  const functionOfKind = (name: string, kind: string) => ({ name, file: `${name}.js`, line: 1, column: 1, kind })
+  const functions = [
+    functionOfKind('(root)', 'engine'), functionOfKind('itemsOf', 'own'), functionOfKind('framesHere', 'hindsight'), functionOfKind('get', 'node')
+  ]
+  const placeOf = (own: number, hindsight: number, called: number, others: number) => busiestPlace(
+    { interval: 250, duration: 1, samples: 1, functions, calls: [[0, -1, others], [1, 0, own], [2, 1, hindsight], [3, 2, called]] })
+  t.equal(placeOf(20, 0, 40, 10), 'itemsOf (itemsOf.js:1)', 'with what it called')
+  t.equal(placeOf(20, 400, 0, 30), null, 'not for what Hindsight did')
+  t.equal(placeOf(20, 400, 0, 10), 'itemsOf (itemsOf.js:1)')
 })
 
 inBothProducts('functions of Hindsight, of dependencies and of Node.js have their kinds', async (t, build) => {
