@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { attemptCall, callsBefore } from '../call.js'
 import { performance } from '../clock.js'
+import { doInternalWork } from './event-loop.js'
 import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
@@ -61,6 +62,11 @@ export class Recorder {
 
   /** Begins a request, before its first listener or hook. */
   begin (trace: RequestTrace): void {
+    // The first request loads modules.
+    doInternalWork(() => this.#begin(trace))
+  }
+
+  #begin (trace: RequestTrace): void {
     const { request, recording, services } = trace
     const { base, debug, recording: setting } = services
     const isInjected = isInjection(request.raw)
@@ -186,6 +192,10 @@ export class Recorder {
 
   /** Prepares the profile of a response that is about to be sent; null where the request is not profiled. */
   respond (trace: RequestTrace, payload: unknown): ProfileAddress | null {
+    return doInternalWork(() => this.#respond(trace, payload))
+  }
+
+  #respond (trace: RequestTrace, payload: unknown): ProfileAddress | null {
     const { request, reply, recording } = trace
     recording.routeError ??= routeErrorOf(trace)
     const unserialized = unserializedError(recording, payload)
@@ -211,7 +221,9 @@ export class Recorder {
 
   /** Records a response. `content` is its payload without the toolbar. */
   collectResponse (trace: RequestTrace, payload: unknown, content = payload): void {
-    for (const { respond } of this.#services.parts) respond?.(trace, payload, content)
+    doInternalWork(() => {
+      for (const { respond } of this.#services.parts) respond?.(trace, payload, content)
+    })
   }
 
   /** Records that a response is ready to be sent: only hooks of its route come after this. */
