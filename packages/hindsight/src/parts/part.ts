@@ -152,7 +152,7 @@ export interface ComparedSection<T = any> {
   /** A section with an order is in each comparison, before the others, which need data of the part. */
   order?: number
   /** The values that are compared; default: the fields of the data. */
-  values?: (data: T, profile: Profile) => Values
+  values?: (data: T, profile: Profile, other: Profile) => Values
   /** Compares in another way. */
   compare?: (section: Section, a: Profile, b: Profile) => void
 }

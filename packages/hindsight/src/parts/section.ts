@@ -85,7 +85,7 @@ export class Section {
   }
 }
 
-function kindOf (a: unknown, b: unknown): Difference['kind'] {
+export function kindOf (a: unknown, b: unknown): Difference['kind'] {
   if (a === undefined) return 'only-b'
   return b === undefined ? 'only-a' : 'changed'
 }

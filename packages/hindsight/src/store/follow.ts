@@ -38,15 +38,20 @@ export async function * followProfiles (store: Searchable, options: FollowOption
   }
 }
 
-/** The newest profile that matches and is no noise. Where only noise matches, the newest; as a failure, none. */
+/**
+ * The newest profile that matches and is no noise. Where only noise matches, the newest; as a failure, none. A failure
+ * of the application comes before a 404 for which there is no route, which robots request.
+ */
 export async function newestOf (store: Searchable, criteria: Criteria): Promise<ProfileSummary | undefined> {
   let newest: ProfileSummary | undefined
   for (let cursor: string | undefined; ;) {
     const { profiles, next } = await store.search({ criteria, limit: 50, ...cursor !== undefined && { cursor } })
-    const found = profiles.find((profile) => !isNoise(profile))
+    const known = profiles.filter((profile) => !isNoise(profile))
+    const isFailure = criteria.error === true
+    const found = known.find(({ status, route }) => !isFailure || status !== 404 || route !== null)
     if (found !== undefined) return found
-    newest ??= profiles[0]
-    if (next === null) return criteria.error === true ? undefined : newest
+    newest ??= isFailure ? known[0] : profiles[0]
+    if (next === null) return newest
     cursor = next
   }
 }

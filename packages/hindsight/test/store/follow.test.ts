@@ -84,3 +84,15 @@ t.test('the newest profile is not the 404 of an icon, however many there are', a
   t.match(await newestOf(storage, { url: 'favicon' }), { token: icons.at(-1)?.summary.token }, 'what is named')
   t.equal(await newestOf(storage, { method: 'PUT' }), undefined)
 })
+
+t.test('the newest failure is one of the application, and not the 404 of a robot', async t => {
+  const storage = new MemoryStorage()
+  const routed = { name: 'orders', pattern: '/orders', params: {}, methods: ['GET'] }
+  const robots = tokens(3, 60).map(token => recordOf(failure(token, { status: 404, route: null, url: 'http://h/wp-login.php' })))
+  storage.put(robots)
+  t.match(await newestOf(storage, { error: true }), { token: robots.at(-1)?.summary.token }, 'nothing else has failed')
+  for (const [token, changes] of [['000001', { status: 500, route: routed }], ['000002', { status: 404, route: routed }]] as const) {
+    storage.put([recordOf(failure(token, changes)), ...robots])
+    t.match(await newestOf(storage, { error: true }), { token })
+  }
+})

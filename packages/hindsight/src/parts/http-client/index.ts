@@ -1,10 +1,11 @@
+import { shortFile } from '../../errors/stack-frame.js'
 import type { Profile } from '../../store/profile.js'
 import {
   countedLabel, entryRow, entryTable, foldedContent, jsonBlock, placeElement, statusBadge, withPlaces
 } from '../../view/components.js'
 import { formatCount, cutText, html, presentItems, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { EditorLink } from '../../view/editor.js'
-import { addressOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
+import { addressOf, dataOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import type { Called } from './called.js'
@@ -217,14 +218,30 @@ function serverOf (url: string): Pick<URL, 'host' | 'pathname'> {
   return new URL(url)
 }
 
-/** The statuses and errors of the calls of each shape. */
-function resultsOfCalls ({ calls }: Data, { route }: Profile): Values {
-  const groups = groupedBy(listOf(calls), (call) => `outgoing ${callShape(call, route)}`)
+/**
+ * The statuses and errors of the calls of each shape. Where one line sends one shape here and another one in the other
+ * profile, these are one call that has changed.
+ */
+function resultsOfCalls ({ calls }: Data, { route }: Profile, other: Profile): Values {
+  const all = listOf(calls).map((call) => ({ call, shape: callShape(call, route) }))
+  const ofOther = listOf(dataOf(other, 'http-client').calls)
+    .map((call) => ({ call, shape: callShape(call, other.route) }))
+  /** The shapes of a line in one list that the other list does not have. */
+  const changed = (list: typeof all, without: typeof all, source: unknown): Set<string> => new Set(list
+    .filter(({ call, shape }) => call.source === source && without.every((one) => one.shape !== shape))
+    .map(({ shape }) => shape))
   const result = ({ error, status }: Data): string => {
     if (error === undefined) return String(status ?? 'pending')
     return String(error) || 'failed'
   }
-  return Object.fromEntries([...groups].map(([name, all]) => [name, all.map(result).join(', ')]))
+  return Object.fromEntries([...groupedBy(all, ({ shape }) => shape)].map(([shape, group]) => {
+    const results = group.map(({ call }) => result(call)).join(', ')
+    const source = group[0]?.call.source
+    const isChanged = typeof source === 'string' && changed(all, ofOther, source).has(shape) &&
+      changed(all, ofOther, source).size === 1 && changed(ofOther, all, source).size === 1
+    if (isChanged) return [`outgoing call from ${shortFile(lineOf(source))}`, `${shape}: ${results}`]
+    return [`outgoing ${shape}`, results]
+  }))
 }
 
 function timesOfCalls ({ calls }: Data, { route, duration }: Profile): PartTime[] {

@@ -2,9 +2,10 @@ import { attemptCall } from '../../call.js'
 import { mainCause } from '../../errors/exception.js'
 import { byOrder, labelOf, resultsOf } from '../../parts/read.js'
 import { parts as allParts } from '../../parts/index.js'
-import type { ComparedSection, Part } from '../../parts/part.js'
-import { flattenPaths, Section, type Values } from '../../parts/section.js'
+import type { ComparedSection, Part, PartTime } from '../../parts/part.js'
+import { flattenPaths, kindOf, Section, type Values } from '../../parts/section.js'
 import type { Profile } from '../../store/profile.js'
+import { timeText } from './last-success.js'
 
 export type Compared = ReturnType<typeof comparedOf>
 
@@ -23,6 +24,8 @@ export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] 
     .sort((one, other) => byOrder(one.section, other.section))
     .map(({ part, section }) => compareSection(part, section, a, b))
     .sort((one, other) => Number(one.differences.length === 0) - Number(other.differences.length === 0))
+  const times = compareTimes(a, b, parts)
+  if (times.differences.length > 0) sections.unshift(times)
   return {
     a: comparedOf(a),
     b: comparedOf(b),
@@ -30,6 +33,29 @@ export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] 
     equal: sections.reduce((sum, { equal }) => sum + equal, 0),
     sections
   }
+}
+
+/** Milliseconds, and how many times as long: from both on, two times are different. */
+const DIFFERENT_TIME = { milliseconds: 20, factor: 2 }
+
+/** How long both took in all, and for what: a time varies from request to request, a number of queries does not. */
+function compareTimes (a: Profile, b: Profile, parts: readonly Part[]): Section {
+  const section = new Section('times', 'Time', [a.token, b.token])
+  const [ofA, ofB] = [a, b].map((profile) => {
+    const times = resultsOf(parts, profile, (part, data) => part.times?.(data, profile))
+    return new Map([{ name: 'duration', time: profile.duration }, ...times].map((one) => [one.name, one as PartTime]))
+  }) as [Map<string, PartTime>, Map<string, PartTime>]
+  for (const what of new Set([...ofA.keys(), ...ofB.keys()])) {
+    const [before, after] = [ofA.get(what), ofB.get(what)]
+    const [least = 0, most = 0] = [before?.time ?? 0, after?.time ?? 0].sort((one, other) => one - other)
+    const isTime = most - least >= DIFFERENT_TIME.milliseconds && most >= least * DIFFERENT_TIME.factor
+    // A query or call of one profile only is in the section of its part.
+    const isCount = before?.count !== after?.count && before !== undefined && after !== undefined
+    if (isTime || isCount) {
+      section.differences.push({ what, kind: kindOf(before, after), a: timeText(before), b: timeText(after) })
+    }
+  }
+  return section
 }
 
 function comparedOf (profile: Profile) {
@@ -45,11 +71,11 @@ function compareSection (part: Part, section: ComparedSection, a: Profile, b: Pr
   const label = section.label ?? (isWithoutPanel ? name : labelOf(part))
   const builder = new Section(section.name ?? name, label, [a.token, b.token])
   const { compare, values } = section
-  const valuesOf = (profile: Profile): Values => {
+  const valuesOf = (profile: Profile, other: Profile): Values => {
     if (values === undefined) return flattenPaths(profile.collectors[name])
-    return resultsOf<Values>([part], profile, (_, data) => values(data, profile))[0] ?? {}
+    return resultsOf<Values>([part], profile, (_, data) => values(data, profile, other))[0] ?? {}
   }
-  if (compare === undefined) builder.values(valuesOf(a), valuesOf(b))
+  if (compare === undefined) builder.values(valuesOf(a, b), valuesOf(b, a))
   else attemptCall(() => compare(builder, a, b))
   return builder
 }

@@ -100,10 +100,10 @@ function slowerParts (fast: Profile, slow: Profile, parts: readonly Part[]): Sho
     .map((now) => ({ now, earlier: before.get(now.name), more: now.time - (before.get(now.name)?.time ?? 0) }))
     .filter(({ more }) => more >= least)
     .sort((a, b) => b.more - a.more)
-    .map(({ now, earlier }) => ({ what: now.name, before: textOfTime(earlier), now: textOfTime(now) }))
+    .map(({ now, earlier }) => ({ what: now.name, before: timeText(earlier), now: timeText(now) }))
 }
 
-function textOfTime (one?: PartTime): string {
+export function timeText (one?: PartTime): string {
   if (one === undefined) return NONE
   if (one.count === undefined) return formatTime(one.time)
   return `${one.count} ×, ${formatTime(one.time)}`

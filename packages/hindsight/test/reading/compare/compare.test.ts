@@ -23,9 +23,22 @@ function told ({ sections }: Comparison, which: 'differences' | 'always' = 'diff
   ))
 }
 
+const callOf = (url: string, status: number, source = '/app/src/rates.js:3:9') =>
+  ({ collectors: { 'http-client': { count: 1, calls: [{ method: 'GET', url, status, start: 1, duration: 2, source }] } } })
+
 const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Partial<Profile>, differs: string[]]> = [
   ['nothing', {}, {}, []],
   ['times, tokens and a little unrest', { duration: 1.2 }, { duration: 2.1, time: '2026-02-02T00:00:00.000Z' }, []],
+  ['a time that is twice as long', { duration: 332 }, { duration: 914 }, ['times | duration | "332 ms" | "914 ms"']],
+  ['a time that varies', { duration: 332 }, { duration: 614 }, []],
+  [
+    'a call whose address has changed', callOf('http://bank/rates/USD', 200), callOf('http://bank/rates/usd', 404),
+    ['http-client | outgoing call from /app/src/rates.js:3 | "GET http://bank/rates/USD: 200" | "GET http://bank/rates/usd: 404"']
+  ],
+  [
+    'calls of two lines', callOf('http://bank/rates/USD', 200), callOf('http://bank/rates/usd', 404, '/app/src/rates.js:5:9'),
+    ['http-client | outgoing GET http://bank/rates/USD | "200" | ', 'http-client | outgoing GET http://bank/rates/usd |  | "404"']
+  ],
   ['the status', {}, { status: 500 }, ['outcome | status | 200 | 500']],
   [
     'the route', { route: { name: 'home', pattern: '/:id', params: { id: '1' }, methods: ['GET'] } },
