@@ -180,7 +180,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
  */
 function secondError ({ request, recording }: RequestTrace, payload: unknown): unknown {
   const message = messageIn(payload)
-  const isByHook = message !== undefined || recording.sending.hookFailed || !recording.isRecording
+  const isByHook = message !== undefined || recording.sending.failedHook !== undefined || !recording.isRecording
   if (!isByHook) return recording.sending.repeat(request)
   const text = message ?? String(payload)
   return recording.otherErrors.find((error) => messageOf(error) === text) ?? new Error(text)

@@ -594,6 +594,43 @@ inBothProducts('an error after a part of the response was written to reply.raw i
   }
 })
 
+inBothProducts('an onSend hook that always fails is one failure', async (t, build, product) => {
+  const app = await build((app) => {
+    async function signPayload (): Promise<never> { throw new Error('no key to sign with') }
+    const fail = (): never => { throw new Error('the handler failed') }
+    app.get('/route', { onSend: signPayload }, async () => ({ ok: true }))
+    app.get('/callback', { onSend: [(_request, _reply, _payload, done) => { done(new Error('no key to sign with')) }] }, async () => ({ ok: true }))
+    app.get('/after-failure', { onSend: signPayload }, fail)
+    app.register(async (scope) => {
+      scope.addHook('onSend', signPayload)
+      scope.get('/scope', async () => ({ ok: true }))
+      scope.get('/scope-after-failure', fail)
+    })
+  })
+  const port = await listen(app)
+  const place = '\\(packages/hindsight/test/failures\\.test\\.ts:\\d+\\)'
+  // The service sends its page without the hooks when one of them has failed.
+  const outcome = product === 'service' ? 'raised Error' : 'failed, and again for the response about that'
+  for (const [path, hook] of [['/route', ' "signPayload"'], ['/scope', ' "signPayload"'], ['/callback', '']] as const) {
+    await get(port, path)
+    const profile = await newest(app)
+    t.match(outcomeSentence(profile), new RegExp(`^Error: no key to sign with ${place}\\. The onSend hook${hook} ${place} ${outcome}\\.$`), path)
+    t.same(chainOf(profile.exceptions), ['Error: no key to sign with'], path)
+    t.equal(profile.collectors.otherErrors, undefined, path)
+  }
+  for (const path of ['/after-failure', '/scope-after-failure']) {
+    await get(port, path)
+    const profile = await newest(app)
+    const both = `The onSend hook "signPayload" ${place} failed with Error for the response about an earlier failure of GET ${path} `
+    const first = `^Error: the handler failed ${place}\\. The handler of GET ${path} `
+    const expected = product === 'service' ? first : `${both}\\(Error: the handler failed\\)\\.$`
+    t.match(outcomeSentence(profile), new RegExp(expected), path)
+    const other = product === 'service' ? 'no key to sign with' : 'the handler failed'
+    const others = profile.collectors.otherErrors as Exception[][]
+    t.same(others.flatMap((chain) => chainOf(chain)), [`Error: ${other}`], path)
+  }
+})
+
 inBothProducts('the hook that an overview names is the one that has raised the error', async (t, build) => {
   const app = await build((app) => {
     app.register(async (scope) => {
@@ -725,7 +762,7 @@ inBothProducts('an answer to a failure that fails is explained with that failure
     app.get('/refused', { schema: { response: { 200: { type: 'array', items: {} } } } }, async () => ({ a: 1 }))
   })
   const sentence = outcomeSentence(await profileOf(app, await app.inject('/')))
-  if (product === 'package') t.match(sentence, /The answer to an earlier failure of GET \/ \(Error: boom\) failed with Error\.$/)
+  if (product === 'package') t.match(sentence, /The onSend hook .* failed with Error for the response about an earlier failure of GET \/ \(Error: boom\)\.$/)
   const refused = outcomeSentence(await profileOf(app, await app.inject('/refused')))
   t.match(refused, "TypeError: response schema 200 refuses the value of '#', which does not match schema definition; the handler returned {a}.")
 })
@@ -1023,7 +1060,7 @@ inBothProducts('where a hook fails for the answer to a failure, the sentence nam
   await app.inject('/')
   const { collectors } = await newest(app)
   // In the service the page about the first failure is sent without hooks.
-  const answer = /^The answer to an earlier failure of GET \/ \(RangeError: the first\) failed with TypeError\.$/
+  const answer = /^The onSend hook .* failed with TypeError for the response about an earlier failure of GET \/ \(RangeError: the first\)\.$/
   t.match(collectors.exceptions, { summary: product === 'package' ? answer : /^The handler of GET \/ .* failed with RangeError\.$/ })
 })
 

@@ -94,6 +94,12 @@ function failureSentence (
   if (failure?.after === 'failure') {
     const { first } = failure
     const why = first === undefined ? null : maskedLine(trace.mask, `${nameOf(first)}: ${messageOf(first)}`)
+    const { failedHook } = trace.recording.sending
+    if (failedHook !== undefined && failedHook.error === failure.error) {
+      const hook = `The ${hookText(failedHook.hook)} failed`
+      if (failedHook.first === first) return `${hook}, and again for the response about that.`
+      return `${hook} with ${error} for the response about an earlier failure of ${route}${inBrackets(why)}.`
+    }
     return `The answer to an earlier failure of ${route}${inBrackets(why)} failed with ${error}.`
   }
   // Fastify makes an error for a promise of a hook that was rejected without one. Hooks of routes are not recorded.

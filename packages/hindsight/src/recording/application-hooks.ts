@@ -32,7 +32,7 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
   })
   // Hooks of a route are not listed.
   app.addHook('onRoute', function recordErrors (route) {
-    for (const name of WITHOUT_EFFECT) {
+    for (const name of [...WITHOUT_EFFECT, 'onSend'] as const) {
       const hooks = route[name]
       const record = (hook: unknown): unknown => recordedHook(this, name, hook, false)
       if (hooks !== undefined) route[name] = (Array.isArray(hooks) ? hooks.map(record) : record(hooks)) as []
@@ -42,7 +42,8 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
 
 /** A hook that records its errors, its payload and, where it is listed, its event. */
 function recordedHook (instance: FastifyInstance, name: string, hook: unknown, isListed: boolean): unknown {
-  const mayFail = isListed || WITHOUT_EFFECT.includes(name as 'onError')
+  const isOfRoute = !isListed && name === 'onSend'
+  const mayFail = isListed || isOfRoute || WITHOUT_EFFECT.includes(name as 'onError')
   if (!mayFail || typeof hook !== 'function' || isRefused(name, hook) || isInternalHook(hook)) return hook
   const addedAt = new Error('Added here')
   const callee = describe(name as HookStage, hook.name, addedAt, instance.pluginName)
@@ -145,7 +146,7 @@ function addError (trace: RequestTrace, error: unknown): void {
 function recordRaised (trace: RequestTrace, hook: RecordedFunction, raised: unknown): void {
   const { recording } = trace
   if (WITHOUT_EFFECT.includes(hook.stage as 'onError')) return addError(trace, raised)
-  if (hook.stage === 'onSend') recording.sending.failHook()
+  if (hook.stage === 'onSend') recording.sending.failHook(hook, raised)
   if (recording.failure === null) recording.raisedBy = hook
   else recording.addError(raised)
 }

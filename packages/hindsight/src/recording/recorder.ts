@@ -7,7 +7,7 @@ import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
 import { EventRecorder } from './event-recorder.js'
-import { codeOf } from '../errors/thrown-value.js'
+import { codeOf, messageOf } from '../errors/thrown-value.js'
 import { replayContext, requestContext, type RequestTrace } from './trace.js'
 import type { ProfilerSettings } from '../options.js'
 import { WorkLog } from './work-log.js'
@@ -173,7 +173,9 @@ export class Recorder {
       else {
         recording.failure.after = 'failure'
         recording.failure.first = 'first' in earlier ? earlier.first : earlier.error
-        recording.addError(earlier.error)
+        // A hook that always fails is one failure.
+        const isAgain = sending.failedHook?.first === recording.failure.first
+        if (!isAgain || messageOf(error) !== messageOf(earlier.error)) recording.addError(earlier.error)
       }
     }
     recording.exceptions = undefined

@@ -48,6 +48,9 @@ export type Sending =
   | { kind: 'twice', again: Error }
   | Ending
 
+/** An `onSend` hook that has failed. `first`: its first error, where it has failed for several responses. */
+interface FailedHook { hook: RecordedFunction, error: unknown, first: unknown }
+
 /** The error that Fastify logs for a second response, which it does not recognize while hooks of the first one run. */
 const AlreadySentError = createError(
   ALREADY_SENT, 'Reply was already sent, did you forget to "return reply" in "%s" (%s)?'
@@ -70,7 +73,7 @@ export class SendingRecord {
   #again: Error | undefined
   #stream: string | undefined
   #changedBy: RecordedFunction | undefined
-  #hookFailed = false
+  #failedHook: FailedHook | undefined
   #isReplaceable = false
   #answersUncaught = false
   #ending: Ending | undefined
@@ -122,9 +125,9 @@ export class SendingRecord {
     return this.#isAnswer && this.#begun > 1
   }
 
-  /** Whether an `onSend` hook of the application failed. */
-  get hookFailed (): boolean {
-    return this.#hookFailed
+  /** The `onSend` hook of the application that has failed last; undefined where none has. */
+  get failedHook (): FailedHook | undefined {
+    return this.#failedHook
   }
 
   /**
@@ -205,15 +208,17 @@ export class SendingRecord {
   }
 
   /** An `onSend` hook of the application has failed. */
-  failHook (): void {
-    this.#hookFailed = true
+  failHook (hook: RecordedFunction, error: unknown): void {
+    const before = this.#failedHook
+    const first = before?.hook === hook ? before.first : error
+    this.#failedHook = { hook, error, first }
   }
 
   /** A response has passed the hooks of the application. */
   pass (payload: unknown): void {
     const wasStream = this.#stream !== undefined
     this.#passed++
-    this.#isReplaceable = !this.#hookFailed && (this.#passed === 1 || wasStream)
+    this.#isReplaceable = this.#failedHook === undefined && (this.#passed === 1 || wasStream)
     this.#wasClosed ||= this.#socket?.destroyed === true
     this.#stream = isStream(payload) ? classOf(payload) : undefined
     // Before the headers, Fastify sends an error instead.
