@@ -5,6 +5,7 @@ import { formatTime } from '../view/components.js'
 import { formatCount, formatInteger } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
 import { handlerFrame, hookFrame, hookText, senderIn, type Raiser } from './declared-place.js'
+import { decoratorSentence } from './missing-decorator.js'
 import { maskFrame } from './masked-exceptions.js'
 import { maskedLine } from './refusal.js'
 import { PIPE } from './rejected-input.js'
@@ -40,6 +41,8 @@ function makeSummary (trace: RequestTrace, exceptions: readonly FlattenedExcepti
   const schema = input === null || !trace.services.debug ? null : schemaFrame(trace, input)
   const shown = hookFrame(trace.recording) ?? schema ?? handler
   let summary = failureSentence(trace, exceptions, handler, input)
+  const missing = decoratorSentence(trace, exceptions)
+  if (missing !== null) summary += ` ${missing}`
   // What was rejected is masked: a text such as `cookie: …` would be masked as a whole.
   if (input?.fields === undefined) summary = mask.text(summary)
   return { summary, ...shown !== null && { handler: maskFrame(shown, mask) } }

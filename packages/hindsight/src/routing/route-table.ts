@@ -104,6 +104,8 @@ export function routerOptionsOf ({ initialConfig }: FastifyInstance): Readonly<R
 
 /** The routes of an application, in a router of Hindsight: why no route matched is not available from Fastify's. */
 export class RouteTable {
+  /** The application, and in debug mode the instances of its encapsulated plugins. */
+  readonly scopes: FastifyInstance[] = []
   readonly #routerOptions
   #router: ReturnType<typeof FindMyWay> | undefined
   /** The routes that the router does not have yet: most applications of a test suite never search them. */
@@ -131,6 +133,9 @@ export class RouteTable {
   /** Adds the routes that an application declares from now on. `debug`: with the stacks of their declarations. */
   observe (app: FastifyInstance, debug: boolean): void {
     const add = this.add.bind(this)
+    const { scopes } = this
+    scopes.push(app)
+    if (debug) app.addHook('onRegister', function addScope (scope) { scopes.push(scope) })
     app.addHook('onRoute', function addRoute (route) {
       add(route, debug, this)
     })
