@@ -678,7 +678,7 @@ inBothProducts('the page names the handler or hook that raised the error', async
     ['GET', '/handler', /^The handler of GET \/handler \(.*\) failed with Error\.$/],
     ['GET', '/hook', /^GET \/hook failed with Error.*; the handler of GET \/hook \(.*\) did not run\.$/],
     ['GET', '/guarded', /^GET \/guarded failed with Error\.$/],
-    ['GET', '/late', /^After the handler of GET \/late \(.*\) had returned or sent its response, the request failed with Error\.$/],
+    ['GET', '/late', /^The onSend hook \(.*\) raised Error\.$/],
     ['GET', '/serialized', /^After the handler of GET \/serialized \(.*\) had returned or sent its response, the request failed with Error\.$/],
     ['GET', '/answered', /^The handler of GET \/answered \(.*\) failed with Error\.$/],
     ['GET', '/answered/badly', /^The answer to an earlier failure of GET \/answered\/badly \(Error: x\) failed with TypeError\.$/],
