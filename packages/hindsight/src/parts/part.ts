@@ -109,6 +109,9 @@ export interface TimelineEntry {
   hook?: number | null | undefined
 }
 
+/** One sentence without a full stop, with the line of the application; smaller orders are worse. */
+export interface FoundProblem extends Ordered { text: string }
+
 /** A fact of the overview, or a section of it. */
 export interface OverviewTile extends Ordered {
   title: string
@@ -269,6 +272,8 @@ export interface Part<T = any, K = any> extends Slot<K> {
   timeline?: (data: T, profile: Profile) => readonly TimelineEntry[]
   /** Facts of the overview. */
   overview?: (data: T, profile: Profile, view: PanelView) => readonly OverviewTile[]
+  /** What is wrong with a request that need not have failed. The worst one is its first sentence. */
+  findings?: (data: T, profile: Profile) => readonly FoundProblem[]
   /** A sentence about the request, after the one about its response. */
   sentence?: (data: T, profile: UnfinishedProfile) => string | undefined
   /** Sentences above the panels. */
@@ -303,7 +308,7 @@ export interface Part<T = any, K = any> extends Slot<K> {
  * applications of a process share.
  */
 export type InternalAbility = 'data' | 'arrive' | 'begin' | 'route' | 'receive' | 'fail' | 'respond' | 'end' |
-  'pending' | 'complete' | 'ofApplication' | 'build' | 'command' | 'style' | 'toolbarStyle'
+  'pending' | 'complete' | 'ofApplication' | 'build' | 'findings' | 'command' | 'style' | 'toolbarStyle'
 
 /** A part of the profile that an application adds. `T` is the type that `collect` returns. */
 export interface Collector<T = any> extends Omit<Part<T>, InternalAbility> {

@@ -1,7 +1,7 @@
 import { attemptCall, synchronousResult } from '../call.js'
 import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
-import type { Profile, UnfinishedProfile } from '../store/profile.js'
+import { isFailure, type Profile, type UnfinishedProfile } from '../store/profile.js'
 import { failureNote, fieldsContent, jsonBlock } from '../view/components.js'
 import { cutText, html, isObject, visibleLine, type Data, type SafeHtml } from '../view/text.js'
 import type {
@@ -151,6 +151,25 @@ export function resultsOf<R extends object> (
 export function sentencesOf (parts: readonly Part[], profile: UnfinishedProfile): string[] {
   return parts.flatMap((part) => valuesOf(part, profile, (data) => part.sentence?.(data, profile)))
     .map((sentence) => visibleLine(cutText(String(sentence), MAX_TEXT)))
+}
+
+/** What is wrong with a request, the worst first; equal sentences are one. */
+function findingsIn (parts: readonly Part[], profile: Profile): string[] {
+  const found = resultsOf(parts, profile, (part, data) => part.findings?.(data, profile))
+  return [...new Set(found.map(({ text }) => visibleLine(cutText(String(text), MAX_TEXT))))]
+}
+
+/** The first sentence, with the number of the others. */
+export function firstOf (sentences: readonly string[]): string | undefined {
+  const [first] = sentences
+  if (first === undefined || sentences.length === 1) return first
+  return `${first} (and ${sentences.length - 1} more)`
+}
+
+/** What is wrong with a request that has not failed; the first sentence about a failure is why it failed. */
+export function findingOf (parts: readonly Part[], profile: Profile): string | undefined {
+  const finding = isFailure(profile) ? undefined : firstOf(findingsIn(parts, profile))
+  return finding === undefined ? undefined : `${finding}.`
 }
 
 export function byOrder (a: object, b: object): number {

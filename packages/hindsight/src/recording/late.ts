@@ -212,8 +212,10 @@ function completed (
 
 /** A profile with one more error. */
 function withError (profile: Profile, chain: FlattenedException[]): Profile {
-  const { exceptions, collectors } = profile
-  if (exceptions.length === 0) return { ...profile, exceptions: chain }
-  const { otherErrors = [] } = collectors as { otherErrors?: unknown[] }
+  const { exceptions } = profile
+  const known = dataOf(profile, 'exceptions')
+  const collectors = { ...profile.collectors, exceptions: { ...known, late: Number(known.late ?? 0) + 1 } }
+  if (exceptions.length === 0) return { ...profile, exceptions: chain, collectors }
+  const { otherErrors = [] } = profile.collectors as { otherErrors?: unknown[] }
   return { ...profile, collectors: { ...collectors, otherErrors: [...otherErrors, chain] } }
 }

@@ -17,7 +17,7 @@ export function noteText (text: string): SafeHtml {
 
 /** The main statement of a panel. */
 export function leadText (
-  text: string, mood: 'good' | 'bad' | 'plain' = 'plain', editor: EditorLink | null = null
+  text: string, mood: 'good' | 'bad' | 'plain' | 'warn' = 'plain', editor: EditorLink | null = null
 ): SafeHtml {
   return html`<p class="lead ${mood}">${withPlaces(text, editor)}</p>`
 }

@@ -7,26 +7,21 @@ import { dataOf, groupedBy, lineOf, listOf, splitUrl, type Data } from '../read.
 
 /** Calls one after another, from which they count as too many. */
 const MIN_SERIAL = 5
-/** Milliseconds between two calls: a longer pause is that of code that waits, such as for a job. */
-const MAX_PAUSE = 20
 
 type CallGroup = ReturnType<typeof groupOf>
 
 /** The calls of one shape that one line of the application sent; those that took longest are first. */
 export function callGroups (calls: readonly Data[], route: Profile['route']): CallGroup[] {
   const groups = groupedBy(calls, (call) => `${callShape(call, route)} ${String(call.source)}`)
-  return [...groups.values()].map((group) => groupOf(group, calls, route)).sort((a, b) => b.duration - a.duration)
+  return [...groups.values()].map((group) => groupOf(group, route)).sort((a, b) => b.duration - a.duration)
 }
 
 /** Times are milliseconds. `source`: `file:line:column`; null: unknown. `open`: calls that had not ended. */
-function groupOf (calls: readonly Data[], all: readonly Data[], route: Profile['route']) {
+function groupOf (calls: readonly Data[], route: Profile['route']) {
   const [first] = calls as [Data]
   const times = calls.map(({ duration }) => Number(duration))
   // From the end of each call to the start of the next one.
   const pauses = calls.slice(1).map(({ start }, i) => Number(start) - endOf(calls[i] as Data))
-  // Before each call but the first, without the calls of other lines.
-  const waits = calls.slice(1).map(({ start }) =>
-    Number(start) - Math.max(...all.filter((call) => Number(call.start) < Number(start)).map(endOf)))
   // Masked parts, and headers, may differ.
   const requests = new Set(calls.map((call) => JSON.stringify([call.method, call.url, call.requestHeaders])))
   return {
@@ -37,8 +32,8 @@ function groupOf (calls: readonly Data[], all: readonly Data[], route: Profile['
     duration: times.reduce((sum, time) => sum + time, 0),
     longest: Math.max(...times),
     isSerial: pauses.every((pause) => pause >= 0),
-    // One of them failed, or was sent after a pause: then it is not certain that they are too many.
-    isUnclear: calls.some(isFailed) || waits.some((wait) => wait > MAX_PAUSE),
+    // Then the next one may be another try.
+    hasFailed: calls.some(isFailed),
     isSame: requests.size === 1 && first.method === 'GET' && ![...requests].join().includes(MASKED)
   }
 }
@@ -55,19 +50,19 @@ export function isFailed ({ status, error }: Data): boolean {
 
 /** What many calls of one line have cost; null where there are few. */
 export function problemOf (group: CallGroup): string | null {
-  const { isSerial, isUnclear, isSame, count } = group
-  if (!isSerial || isUnclear || count < MIN_SERIAL) return null
+  const { isSerial, hasFailed, isSame, count } = group
+  if (!isSerial || hasFailed || count < MIN_SERIAL) return null
   if (isSame) return `The same call several times: ${sentenceOf(group)}`
   return sentenceOf(group)
 }
 
 export function sentenceOf (group: CallGroup): string {
-  const { shape, source, count, open, duration, longest, isSerial, isUnclear } = group
+  const { shape, source, count, open, duration, longest, isSerial, isSame, hasFailed } = group
   const from = source === null ? '' : ` from ${shortFile(lineOf(source))}`
   if (count === 1) return `${shape}${from}, ${open === 1 ? 'which had not ended' : formatTime(duration)}`
   const facts = presentItems([
     isSerial && `one after another, ${formatTime(duration)}`,
-    isSerial && !isUnclear && `at the same time about ${formatTime(longest)}`,
+    isSerial && !isSame && !hasFailed && `at the same time about ${formatTime(longest)}`,
     !isSerial && `at the same time, ${formatTime(longest)} the longest`,
     open > 0 && `${open} had not ended`
   ])

@@ -5,7 +5,9 @@ import {
 } from '../../view/components.js'
 import { formatCount, cutText, html, presentItems, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { EditorLink } from '../../view/editor.js'
-import { addressOf, dataOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
+import {
+  addressOf, dataOf, firstOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data
+} from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import type { Values } from '../section.js'
 import type { Called } from './called.js'
@@ -45,10 +47,10 @@ export const httpClient: Part<Data> = {
   },
   issue (data, profile) {
     const [failed] = failedCalls(data.calls)
-    if (failed === undefined) return problemsOf(data, profile)[0]
+    if (failed === undefined) return firstOf(problemsOf(data, profile))
     return `${nameOf(failed)}: ${resultOf(failed)}`
   },
-  sentence: (data, profile) => problemsOf(data, profile)[0],
+  findings: (data, profile) => problemsOf(data, profile).map((text) => ({ text, order: 30 })),
   search: {
     calls: {
       valueOf: ({ count }) => count,
@@ -76,8 +78,7 @@ export const httpClient: Part<Data> = {
 ${others.length > 0 && `${others.length + 1} × `}\
 ${cutText(nameOf(call), MAX_URL)}: ${resultOf(call)}${linksOf(call, editor)}</div>`)
     })
-    // The first problem is the sentence above.
-    const groups = [...problemsOf(data, profile).slice(1), ...groupSentences(data, profile)].slice(0, MAX_SHOWN)
+    const groups = [...problemsOf(data, profile), ...groupSentences(data, profile)].slice(0, MAX_SHOWN)
       .map((text) => html`<div>${withPlaces(text, editor)}</div>`)
     const value = html`<a href="${addressOf('http-client')}">${text}</a>${failures}${groups}`
     return [{ order: 40, title: 'Calls', value: typeof count === 'number' && value }]

@@ -2,7 +2,7 @@ import { firstAppFrame, mainCause, type FlattenedException } from '../../errors/
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import {
-  cutText, escapeMarkdown, html, oneLine, presentItems, visibleLine, type HtmlValue, type SafeHtml
+  cutText, escapeMarkdown, formatCount, html, oneLine, presentItems, visibleLine, type HtmlValue, type SafeHtml
 } from '../../view/text.js'
 import {
   leadText, formatTime, noteText, pendingTime, titledSection, statusBadge, withPlaces
@@ -11,7 +11,7 @@ import { eventName } from '../events/index.js'
 import { otherChains } from '../exceptions/index.js'
 import { hookTitle, type ListenerEvent } from '../../recording/events.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
-import { dataOf, lineOf, listOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
+import { dataOf, findingOf, lineOf, listOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
 
 /** The code of the error of a second response. */
@@ -39,9 +39,15 @@ export const overview: Part = {
       const sentences = sentencesOf(view.parts, profile)
       // The line above the panels has the status and the time.
       const isPlain = isSuccess(profile) && profile.status > 0 && endingEvent(profile) === undefined
+      const finding = findingOf(view.parts, profile)
       let lead = outcomeSentence(profile)
-      if (isPlain) lead = sentences.shift() ?? lead
-      return html`${leadText(lead, moodOf(profile), view.editor)}\
+      let mood = moodOf(profile)
+      if (finding !== undefined) {
+        if (!isPlain) sentences.unshift(lead)
+        lead = finding
+        mood = 'warn'
+      } else if (isPlain) lead = sentences.shift() ?? lead
+      return html`${leadText(withLateWork(lead, profile), mood, view.editor)}\
 ${sentences.map((text) => html`<p>${withPlaces(text, view.editor)}</p>`)}\
 <div class="overview"><div>${sections('main')}</div>\
 <div><dl class="facts-list">${facts}</dl>${sections('side')}</div></div>\
@@ -51,11 +57,26 @@ ${view.differences}${relatedRequests(profile, view)}`
   overview: (_, profile, { parts }) => [
     { order: 10, title: 'Slowest part', value: slowestPart(parts, profile) }
   ],
-  markdown: (_, profile) =>
-    [{ order: 0, title: 'What happened', blocks: [escapeMarkdown(outcomeSentence(profile))] }]
+  markdown (_, profile) {
+    const sentence = withLateWork(outcomeSentence(profile), profile)
+    return [{ order: 0, title: 'What happened', blocks: [escapeMarkdown(sentence)] }]
+  }
 }
 
-function moodOf (profile: Profile): 'good' | 'bad' | 'plain' {
+/** A sentence with the number of what came after the response. */
+function withLateWork (sentence: string, profile: Profile): string {
+  const countOf = (list: unknown): number => listOf(list).filter(({ start }) => Number(start) > profile.duration).length
+  const counts = [
+    [Number(dataOf(profile, 'exceptions').late ?? 0), 'error', 'errors'],
+    [countOf(dataOf(profile, 'queries').queries), 'query', 'queries'],
+    [countOf(dataOf(profile, 'http-client').calls), 'call', 'calls']
+  ] as const
+  const facts = counts.flatMap(([count, one, many]) => count === 0 ? [] : [formatCount(count, one, many)])
+  if (facts.length === 0) return sentence
+  return `${sentence} After the response: ${facts.join(', ')}.`
+}
+
+function moodOf (profile: Profile): 'good' | 'bad' | 'plain' | 'warn' {
   if (isFailure(profile)) return 'bad'
   if (isSuccess(profile) && profile.status > 0) return 'good'
   return 'plain'

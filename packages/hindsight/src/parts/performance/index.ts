@@ -18,6 +18,13 @@ export const performance: Part<Data> = {
   name: 'performance',
   begin: (trace) => trace.recording.collect(performance, () => performanceRecord(trace)),
   sentence: (data, profile) => budgetOf(data, profile)[0],
+  findings (data, profile) {
+    const [sentence] = blockSentence(data, profile)?.split(/\.(?: For the line of code|$)/) ?? []
+    // Another request may have blocked it.
+    if (sentence === undefined || (data.budget as TimeBudget).isShared) return []
+    const place = placeOfBlock(data, profile)
+    return [{ order: 40, text: place === undefined ? sentence : `${sentence}, in ${place}` }]
+  },
   timeline (
     { handlerStart, handler, routeHooks, ownHooks, serializeStart, serialize, hindsightStart, hindsight, budget },
     { route, duration: total }

@@ -77,24 +77,28 @@ function duplicatesOf (all: readonly Traced[], inRepeated: ReadonlySet<number>):
     const isCompared = isRead && isComplete && error === undefined && !inRepeated.has(index)
     return isCompared ? `${changes.get(system) ?? 0} ${identity}` : `${index}`
   })
-  return [...groups.values()].filter(({ length }) => length > 1).map((group): Finding => {
-    const [first] = group as [Traced]
-    const places = [...new Set(group.map((query) => queryPlace({ source: lineOf(query) })))]
-    return {
-      kind: 'duplicates',
-      text: `The same query: \`${shortShape(first.shape)}\` ${formatCount(group.length, 'time')} from ` +
-        places.join(' and '),
-      queries: group.map(({ index }) => index)
-    }
+  const same = [...groups.values()].filter(({ length }) => length > 1).map((group) => {
+    const places = [...new Set(group.map((query) => queryPlace({ source: lineOf(query) })))].join(' and ')
+    return { group, places, shape: shortShape((group[0] as Traced).shape) }
+  })
+  return [...groupedBy(same, ({ shape, places }) => `${shape} ${places}`).values()].map((equal): Finding => {
+    const [{ shape, places }] = equal as [typeof same[number]]
+    const queries = equal.flatMap(({ group }) => group.map(({ index }) => index))
+    let sent = formatCount(queries.length, 'time')
+    if (equal.length > 1) sent += ` with ${equal.length} different values`
+    return { kind: 'duplicates', text: `The same query: \`${shape}\` ${sent} from ${places}`, queries }
   })
 }
 
 function slowOf (all: readonly Traced[], slow: number): Finding[] {
   const lineOf = linesOf(all)
-  return all.filter(({ duration }) => (duration ?? 0) >= slow).map((query) => ({
-    kind: 'slow',
-    text: `\`${shortShape(query.shape)}\` took ${formatTime(query.duration)}, ` +
-      `from ${queryPlace({ source: lineOf(query) })}`,
-    queries: [query.index]
-  }))
+  const found = all.filter(({ duration }) => (duration ?? 0) >= slow)
+  const keyOf = (query: Traced): string => `${shortShape(query.shape)} ${lineOf(query)}`
+  return [...groupedBy(found, keyOf).values()].map((group): Finding => {
+    const [first] = group as [Traced]
+    let took = `took ${formatTime(Math.max(...group.map(({ duration }) => Number(duration))))}`
+    if (group.length > 1) took = `took up to ${took.slice('took '.length)}, ${group.length} times`
+    const text = `\`${shortShape(first.shape)}\` ${took}, from ${queryPlace({ source: lineOf(first) })}`
+    return { kind: 'slow', text, queries: group.map(({ index }) => index) }
+  })
 }

@@ -4,7 +4,9 @@ import { readAsset } from '../../view/asset.js'
 import { formatTime } from '../../view/components.js'
 import { formatCount, cutText, html, presentItems, wordFor, type SafeHtml } from '../../view/text.js'
 import { NUMBER_COMPARISON, type Part, type TimelineEntry } from '../part.js'
-import { addressOf, dataOf, lineOf, listOf, numberOf, timeOf, withLate, type Data } from '../read.js'
+import {
+  addressOf, dataOf, firstOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data
+} from '../read.js'
 import { queryLog } from './collector.js'
 import type { QueryGroup } from './groups.js'
 import { findingText, panelOf } from './panel.js'
@@ -17,6 +19,10 @@ import { unseenData, unseenSentence, type UnseenDriver } from './unseen.js'
 const MAX_STATEMENT = 200
 const MAX_NAME = 100
 const LAST_QUERIES = 5
+/** Findings of the overview. */
+const MAX_FINDINGS = 3
+/** The order of findings among those of all parts: what may be wrong, then what takes time. */
+const SEVERITY = { transaction: 15, 'n+1': 20, pool: 25, slow: 50, repeated: 60, duplicates: 70 }
 
 export const queries: Part<Data> = {
   ...queryLog,
@@ -49,17 +55,21 @@ export const queries: Part<Data> = {
     }
   },
   issue (data) {
-    return failedQueries(data)[0]?.error.message ?? findingsOf(data)[0]?.text
+    return failedQueries(data)[0]?.error.message ?? firstOf(findingsOf(data).map(({ text }) => text))
   },
+  findings: (data) => [
+    ...failedQueries(data).map(failureText).map((text) => ({ text, order: 10 })),
+    ...findingsOf(data).map(({ kind, text }) => ({ text, order: SEVERITY[kind] }))
+  ],
   timeline: ({ queries }, profile) => recorded(queries).map((query, i) => entryOf(query, i, profile)),
   overview (data, profile, { editor }) {
     if (numberOf(data.count) === null) return []
-    const [finding] = findingsOf(data)
+    const findings = findingsOf(data).slice(0, MAX_FINDINGS)
+      .map((finding) => html`<div>${findingText(finding, recorded(data.queries), editor)}</div>`)
     const [failed] = failedQueries(data)
     const failure = failed !== undefined &&
       html`<div class="failure"><code>${oneLine(failed.statement, MAX_NAME)}</code> ${failed.error.message}</div>`
-    const value = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>${failure}\
-${finding && html`<div>${findingText(finding, recorded(data.queries), editor)}</div>`}`
+    const value = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>${failure}${findings}`
     return [{ order: 25, title: 'Queries', value }]
   },
   toolbar (data) {
@@ -77,8 +87,8 @@ ${finding && html`<div>${findingText(finding, recorded(data.queries), editor)}</
   markdown (data, profile) {
     const groups = groupsOf(data)
     if (groups.length === 0) return []
-    const failures = failedQueries(data).map((query) =>
-      `- \`${shortShape(query.shape)}\` failed: ${oneLine(query.error.message)} (${queryPlace(query)})`)
+    const failures = [...groupedBy(failedQueries(data).map(failureText), (text) => text)]
+      .map(([text, { length }]) => length === 1 ? `- ${text}` : `- ${length} × ${text}`)
     const findings = findingsOf(data).map(({ text }) => `- ${text}.`)
     const shapes = groups.map((group) => groupText(group, recorded(data.queries)))
     const text = [`${sentence(data, profile)}.`, ...failures, ...findings, ...shapes].join('\n')
@@ -168,6 +178,10 @@ type Failed = RecordedQuery & { error: QueryError }
 
 function failedQueries ({ queries }: Data): Failed[] {
   return recorded(queries).filter((query): query is Failed => query.error !== undefined)
+}
+
+function failureText (query: Failed): string {
+  return `\`${shortShape(query.shape)}\` failed: ${oneLine(query.error.message)} (${queryPlace(query)})`
 }
 
 function findingsOf ({ findings }: Data): Finding[] {

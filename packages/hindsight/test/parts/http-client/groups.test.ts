@@ -33,7 +33,9 @@ t.test('many calls one after another, and equal ones, are problems', async t => 
   const many = (length: number, path = (i: number) => `/items/${i}`) => Array.from({ length }, (_, i) => call(path(i), i * 5))
   t.match(problems(...many(5)), [/^5 × GET/])
   t.match(problems(...many(5, () => '/items/7')), [/^The same call several times: 5 × GET/])
-  t.same(problems(...many(5, () => '/jobs/7').map((one, i) => ({ ...one, start: i * 100 }))), [null], 'code that waits for a job')
+  t.same(problems(...many(5).map((one, i) => ({ ...one, start: i * 100 }))), [
+    '5 × GET http://stock/items/:id from /app/src/cart.js:20, one after another, 20 ms; at the same time about 4 ms'
+  ], 'with pauses between them')
   t.same(problems(...many(5).map((one) => ({ ...one, status: 503 }))), [null], 'another try of a call that failed')
   t.match(sentences(...many(5).map((one) => ({ ...one, status: 503 }))), [/, one after another, 20 ms$/], 'each try needs the result of the one before')
   t.match(problems(...many(5, () => '/me?token=******')), [/^5 × GET/], 'a masked part may differ')
@@ -50,12 +52,6 @@ t.test('names in a segment in which the calls of one place differ are identifier
   t.same(of(['/users', '/orders', '/carts'], ['a', 'b', 'c']), [undefined, undefined, undefined], 'several places called one function')
   t.same(of(['/users', '/orders', '/carts'], ['', '', '']), [undefined, undefined, undefined], 'unknown places')
   t.match(sentences(...['ada', 'bob', 'eve'].map((name, i) => ({ ...call(`/items/${name}`, i * 5), identifier: 2 }))), [/^3 × GET http:\/\/stock\/items\/:id /])
-})
-
-t.test('calls of another line are no pause', async t => {
-  const pairs = Array.from({ length: 5 }, (_, i) => [call(`/items/${i}`, i * 50, 10), call(`/items/${i}/stock`, i * 50 + 11, 38, '/app/b.js:1:1')]).flat()
-  t.match(problems(...pairs), [/^5 × GET/, /^5 × GET/])
-  t.same(problems(...pairs.filter((_, i) => i % 2 === 0)), [null], 'without them it is one')
 })
 
 const stock = createServer((request, response) => {

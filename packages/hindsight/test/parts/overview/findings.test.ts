@@ -1,0 +1,80 @@
+import { setImmediate } from 'node:timers/promises'
+import { JSDOM } from 'jsdom'
+import t from 'tap'
+import type { Data } from '../../../src/parts/read.js'
+import { queries } from '../../../src/parts/queries/index.js'
+import { findingsOf } from '../../../src/parts/queries/findings.js'
+import { recordQuery } from '../../../src/queries/observe.js'
+import type { Profile } from '../../../src/store/profile.js'
+import { profileOf } from '../../support/app.js'
+import { inBothProducts } from '../../support/products.js'
+import { recordedFrom, times, type Sent } from '../queries/sent.js'
+
+const send = (statement: string, rows = 1, parameters: unknown[] = []): void =>
+  recordQuery({ system: 'postgresql', statement, parameters })({ rows })
+
+t.test('equal findings are one', t => {
+  const textsOf = (sent: readonly Sent[]): string[] => findingsOf(recordedFrom(sent), 10_000, 100).map(({ text }) => text)
+  const read = (i: number, ms = 4): Sent => ({ from: 'a.js:3', sql: 'select name from item where id = $1', parameters: [i], ms })
+  const other = (i: number): Sent => ({ ...read(i), from: 'a.js:9' })
+  t.same(textsOf(times(4, (i) => [read(i), other(i)])), [
+    'The same query: `select name from item where id = ?` 8 times with 4 different values from src/a.js:3 and src/a.js:9'
+  ])
+  t.same(textsOf(times(4, (i) => read(i, 120 + i))), ['`select name from item where id = ?` took up to 123 ms, 4 times, from src/a.js:3'])
+  t.end()
+})
+
+inBothProducts('the first sentence is the worst finding, on the overview and in Markdown, and lists have it', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/two', async () => {
+      send('select id from orders', 6)
+      for (let i = 0; i < 6; i++) send('select * from item where id = $1', 1, [i])
+      send('select id from users', 7)
+      for (let i = 0; i < 7; i++) send('select name from team where id = $1', 1, [i])
+      return 'x'
+    })
+    app.get('/none', async () => 'x')
+    app.get('/failed', async () => {
+      for (let i = 0; i < 6; i++) send('select * from item where id = $1', 1, [i])
+      throw new Error('no stock')
+    })
+  })
+  const first = /^N\+1: `select \* from item where id = \?` 6 times from \S*findings\.test\.ts:\d+ after the 6 rows of \S*:\d+, .* \(and \d more\)\.$/
+  const read = async (url: string) => {
+    const response = await app.inject(url)
+    const profile = await profileOf(app, response) as unknown as Profile
+    const path = `/_profiler/${String(response.headers['x-debug-token'])}`
+    const page = JSDOM.fragment((await app.inject(path)).body)
+    return { profile, page, lead: page.querySelector('.lead'), markdown: (await app.inject(`${path}.md`)).body }
+  }
+  const { page, lead, markdown, profile } = await read('/two')
+  t.match(lead?.textContent, first)
+  t.equal(lead?.className, 'lead warn')
+  t.match(page.querySelector('.facts-list')?.textContent, /select \* from item[^]*select name from team/, 'both are named')
+  t.match(/## What happened\n\n([^]*?)\n\n/.exec(markdown)?.[1]?.replaceAll('\\', ''), first)
+  const none = await read('/none')
+  t.notMatch(none.markdown, /N\+1/)
+  t.not(none.lead?.className, 'lead bad')
+  const failed = await read('/failed')
+  t.match(failed.lead?.textContent, /^Error: no stock/, 'why it failed comes first')
+  t.equal(failed.lead?.className, 'lead bad')
+  t.match(queries.issue?.(profile.collectors.queries as Data, profile), /^N\+1: .*\(and 1 more\)$/)
+})
+
+inBothProducts('the sentence counts what came after the response', async (t, build) => {
+  let late: Promise<void> = Promise.resolve()
+  const app = await build((app) => app.get('/', async (_request, reply) => {
+    late = (async () => {
+      while (!reply.raw.writableFinished) await setImmediate()
+      await setImmediate()
+      send('update job set done = true')
+    })()
+    return 'x'
+  }))
+  const response = await app.inject('/')
+  await late
+  const path = `/_profiler/${String(response.headers['x-debug-token'])}.md`
+  let markdown = ''
+  while (!markdown.includes('update job')) markdown = (await app.inject(path)).body
+  t.match(/## What happened\n\n([^]*?)\n\n/.exec(markdown)?.[1], /^GET returned 200 OK in .*\. After the response: 1 query\.$/)
+})
