@@ -104,6 +104,7 @@ export class HindsightLogger extends ConsoleLogger {
     for (const message of messages) {
       const stack = errorStack ?? (isError(message) ? textOfStack(message as object) : '')
       const text = isError(message) ? `${nameOf(message)}: ${messageOf(message)}` : inspectValue(message)
+      if (level === 'error') log?.keepError([message])
       log?.note(LEVELS[level], {
         channel: context || 'app',
         message: cutText(text, MAX_TEXT),

@@ -40,6 +40,8 @@ export interface FlattenedException {
   rejected?: RejectedInput
   /** What the response schema refused, in words. */
   explanation?: string
+  /** Where the response is not about it, but the application has logged it: the beginning of a sentence about that. */
+  logged?: string
   /** A sentence about omitted frames, causes or members. */
   note?: string
   /** The members of an AggregateError, each with its own chain (root cause first). */

@@ -6,7 +6,7 @@ import { performance } from '../clock.js'
 import {
   currentHook, knownTraceOf, recordingIn, requestContext, type RequestContext, type RequestTrace
 } from '../recording/trace.js'
-import { addCalls, levelName, RequestLog, type KeptLine } from './log-record.js'
+import { addCalls, isErrorOrWorse, levelName, RequestLog, type KeptLine } from './log-record.js'
 
 /** The diagnostics channel on which pino, since version 9.14, publishes each line when it is formatted. */
 export const LINES = 'tracing:pino_asJson:end'
@@ -127,6 +127,7 @@ function attribute (
   // When Fastify writes the first line, a kept connection may have the context of its last request.
   const log = owner === null ? known ?? currentLog() : logOf(owner)
   log?.add(kept)
+  if (isErrorOrWorse(kept)) log?.keepError(fields)
   if (owner !== null || known !== undefined) return kept
   if (!firstLines.has(instance)) setImmediate(() => { firstLines.delete(instance) })
   const first = { kept, log }
@@ -181,7 +182,9 @@ function errorLogger (logger: FastifyBaseLogger, owner: RequestContext): Fastify
   // The application may have a logger like that of Fastify, or change the level: each call reaches the logger.
   const method = (level: 'warn' | 'error'): PropertyDescriptor => ({
     value: (...line: [fields: unknown]): void => {
-      noteError(owner, Object(line[0]) as object)
+      const fields = Object(line[0]) as object
+      noteError(owner, fields)
+      if (level === 'error') logOf(owner)?.keepError(fields, 'The logger is off; it received')
       logger[level](...line)
     },
     writable: true,

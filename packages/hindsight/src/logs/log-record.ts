@@ -1,7 +1,9 @@
+import { types } from 'node:util'
 import { performance } from '../clock.js'
 import type { HookRun } from '../recording/event-recorder.js'
 import { isLifecycleStage, type ListenerEvent } from '../recording/events.js'
 import type { FastifyBaseLogger } from 'fastify'
+import { isError } from '../errors/thrown-value.js'
 import { framesHere } from '../queries/stack.js'
 import { cutLine, lineFields, MAX_LINE, messageKey, parsedLine, type PlainLine, type PinoLine } from './pino-line.js'
 
@@ -179,6 +181,8 @@ export class RequestLog {
   /** It has the time at which the request arrived. */
   readonly recording: LoggedRecording
   readonly onLateError: LogOptions['onLateError']
+  /** The last error that the application has logged as one; `by`: the beginning of a sentence about that. */
+  logged: { error: unknown, by: string } | undefined
   readonly #currentHook: NonNullable<LogOptions['currentHook']>
   readonly #limits: LogLimits
   readonly #lines: KeptLine[] = []
@@ -229,6 +233,15 @@ export class RequestLog {
     const kept: KeptLine = { at: performance.now(), level, line }
     this.add(kept)
     addCalls(kept)
+  }
+
+  /** Keeps the error that the application logs at the level error or fatal: `fields`, or one of them. */
+  keepError (fields: object, by = 'The log has'): void {
+    if (types.isProxy(fields)) return
+    // No getter is called.
+    const values = Object.values(Object.getOwnPropertyDescriptors(fields)).map(({ value }): unknown => value)
+    const error = [fields, ...values].find(isError)
+    if (error !== undefined) this.logged = { error, by }
   }
 
   /** Adds a debug line of Hindsight: through the logger, from which it is captured, if that writes debug lines. */

@@ -1,5 +1,5 @@
 import { performance } from '../clock.js'
-import { firstAppFrame } from '../errors/exception.js'
+import { firstAppFrame, type FlattenedException } from '../errors/exception.js'
 import { errorsOf, flattenError, maskExceptions, type RequestErrors } from '../errors/masked-exceptions.js'
 import { failureSummary } from '../errors/failure-summary.js'
 import { appSource } from '../errors/stack-frame.js'
@@ -49,7 +49,9 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
   }
   const events = recording.events?.events(mask.header) ?? []
   const status = isOver ? sending.status(recording.failure !== null) : 0
-  const { exceptions, otherErrors } = errorsAtEnd(trace)
+  const { exceptions: raised, otherErrors } = errorsAtEnd(trace)
+  const mayExplain = isOver && (status >= 500 || sending.state.kind === 'upgraded')
+  const exceptions = raised.length === 0 && mayExplain ? loggedError(recording, mask) : raised
   const collectors: Record<string, unknown> = recordedData(trace)
   Object.assign(collectors, ofApplication, mask.value(collected))
   const route = matchedRoute(trace)
@@ -105,6 +107,13 @@ function errorsAtEnd (trace: RequestTrace): RequestErrors {
   const follows = (isOfServer || isHeadersSent(error)) && !isConnectionError(otherErrors[0])
   const others = follows ? [...otherErrors, error] : [error, ...otherErrors]
   return errorsOf(trace, [...new Set(others)])
+}
+
+/** The error that the application has logged, where it has raised none. */
+function loggedError ({ log }: Recording, mask: Mask): FlattenedException[] {
+  if (log?.logged === undefined) return []
+  const { error, by } = log.logged
+  return maskExceptions(flattenError(error), mask).map((exception) => ({ ...exception, logged: by }))
 }
 
 /** That an error has cut off a response, or that the server sent none; null: it is complete. */

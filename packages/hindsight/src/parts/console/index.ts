@@ -32,6 +32,7 @@ function record (level: LogLevel, values: readonly unknown[]): void {
   try {
     const message = cutText(format(...values), MAX_TEXT)
     log.note(level, { channel: 'console', message, context: {} })
+    if (level === 'error') log.keepError(values)
   } finally {
     isFormatting = false
   }

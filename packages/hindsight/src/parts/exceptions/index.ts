@@ -18,6 +18,7 @@ const MAX_SHOWN = 300
 /** Lines of an excerpt of the overview before and after its line. */
 const AROUND = 2
 const MAX_MESSAGE = 1_000
+const LOGGED = 'The application has logged this error; it was not thrown to Fastify.'
 
 /** The exceptions of the response, from the root cause to the last. */
 export const exceptions: Part<Partial<FailureSummary>> = {
@@ -160,6 +161,7 @@ function nameAndMessage ({ name, message }: Pick<FlattenedException, 'name' | 'm
 function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): HtmlValue {
   const rejected = chain.at(-1)?.rejected
   return [
+    chain.at(-1)?.logged !== undefined && noteText(LOGGED),
     rejected?.fields !== undefined && titledSection(rejectedTitle(rejected), rejectedMarkup(rejected)),
     renderChain(chain, { editor, shown: new Set() }, level),
     titledSection('Stack traces', renderTraces(chain))
@@ -173,6 +175,7 @@ function chainBlocks (profile: Profile): string[] {
   const blocks = chainParts(chain, null)
   if (source !== null && source.title !== 'In your code') blocks.unshift(...sourceParts(source))
   if (rejected !== undefined) blocks.unshift(...rejectedParts(rejected))
+  if (chain.at(-1)?.logged !== undefined) blocks.unshift(LOGGED)
   return blocks
 }
 

@@ -98,6 +98,7 @@ export function outcomeSentence (profile: Profile): string {
   const [root = last] = exceptions
   let errors = errorText({ ...last, message: cause.message })
   if (root !== last) errors = `${errorText(last)} Its root cause is ${errorText(root)}`
+  if (last.logged !== undefined) return `${outcome}. ${last.logged} ${errors}${by}`
   const repeated = repeatedResponse(profile)
   if (last.code === REPEATED) return `${outcome}.${repeated}${by}`
   if (status >= 400) return errors + by + repeated
