@@ -8,7 +8,7 @@ export interface StoreCall {
   path: string
   mayReplace: boolean
   bounds: Partial<StorageBounds>
-  method: Exclude<keyof ProfileStorage, 'settle' | 'warmUp'>
+  method: Exclude<keyof ProfileStorage, 'settle' | 'warmUp' | 'writesOn'>
   args: readonly unknown[]
 }
 
