@@ -82,7 +82,7 @@ inBothProducts('the spans of Prisma in an operation are below it', async (t, bui
 
 t.test('a span belongs to the nearest query with the same statement that overlaps, and each query to one span', (t) => {
   const query = (system: string, statement: string, startedAt: number, endedAt?: number) =>
-    ({ system, statement, startedAt, ...endedAt !== undefined && { endedAt } })
+    ({ system, statement, startedAt, internal: 0, ...endedAt !== undefined && { endedAt } })
   const owner = queryOfSpan([
     query('sqlite', 'select 1', 0, 10), query('sqlite', 'select 2', 20, 30), query('redis', 'GET', 40, 50), query('mongodb', 'items.find', 60)
   ])
