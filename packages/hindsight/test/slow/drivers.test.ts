@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { isLong } from '../support/long.js'
 import { link, pack, unpack } from '../support/packed.js'
 
 const run = promisify(execFile)
@@ -32,6 +33,16 @@ t.before(async () => {
   writeFileSync(join(project, 'app.mts'), SOURCE)
 })
 
+/** Of the long form. */
+const FURTHER: typeof CASES = [
+  ['the preload by --require', ['--require=fastify-hindsight/register', 'app.cjs']],
+  ['tsx, ES modules', ['--import=fastify-hindsight/register', '--import=tsx', 'app.mts']],
+  // With --import, Node.js 20 loads the application as an ES module.
+  ['ts-node', ['--require=fastify-hindsight/register', '-r', 'ts-node/register/transpile-only', 'app.ts']],
+  ...'typescript' in process.features
+    ? [['types erased by Node.js', ['--import=fastify-hindsight/register', 'app.mts']]] as Array<[string, string[]]>
+    : []
+]
 const SQLITE = `import Fastify from 'fastify'
 import { DatabaseSync } from 'node:sqlite'
 const database = new DatabaseSync(':memory:')
@@ -49,12 +60,8 @@ const PRELOAD = '--import=fastify-hindsight/register'
 const CASES: ReadonlyArray<[name: string, args: string[]]> = [
   ['ES modules', [PRELOAD, 'app.mjs']],
   ['CommonJS', [PRELOAD, 'app.cjs']],
-  ['the preload by --require', ['--require=fastify-hindsight/register', 'app.cjs']],
-  ['tsx, ES modules', [PRELOAD, '--import=tsx', 'app.mts']],
   ['tsx, CommonJS', [PRELOAD, '--import=tsx', 'app.ts']],
-  // With --import, Node.js 20 loads the application as an ES module.
-  ['ts-node', ['--require=fastify-hindsight/register', '-r', 'ts-node/register/transpile-only', 'app.ts']],
-  ...'typescript' in process.features ? [['types erased by Node.js', [PRELOAD, 'app.mts']]] as Array<[string, string[]]> : []
+  ...isLong ? FURTHER : []
 ]
 
 async function result (args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ facts: unknown[], sent: Record<string, unknown[][] | undefined> }> {
