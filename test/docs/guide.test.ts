@@ -116,7 +116,8 @@ t.test('the preload reads the listed variables', async (t) => {
     DEBUG_HOSTS: 'dev.example',
     TRUSTED_PROXIES: '192.0.2.2',
     EDITOR_URL: 'vscode',
-    EDITOR_PATHS: '/app=/home/me'
+    EDITOR_PATHS: '/app=/home/me',
+    HINDSIGHT_QUERIES: 'off'
   }
   t.same([...sentence.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name), Object.keys(values))
   const none = JSON.stringify(readPackageOptions({}))
