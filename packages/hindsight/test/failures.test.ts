@@ -1126,7 +1126,8 @@ inBothProducts('a hook that calls back twice is named, and one that calls back a
 inBothProducts('reply.callNotFound() before or after another response is explained', async (t, build, product) => {
   const app = await build((app) => {
     app.addHook('onSend', async (_request, _reply, payload) => {
-      await later()
+      // Until the handler has continued.
+      await new Promise(resolve => setTimeout(resolve, 20))
       return payload
     })
     app.get('/after', (_request, reply) => {
@@ -1146,7 +1147,7 @@ inBothProducts('reply.callNotFound() before or after another response is explain
   for (const url of ['/after', '/after/later', '/before']) {
     const response = await app.inject({ url, headers: { accept: 'text/html' } })
     t.equal(response.statusCode, 404, url)
-    await new Promise(resolve => setTimeout(resolve, 30))
+    await new Promise(resolve => setTimeout(resolve, 60))
     const { exceptions, collectors: { otherErrors }, route } = await profileOf(app, response)
     t.match(route, { pattern: url })
     const message = `GET ${url} declined: its handler called reply.callNotFound()${url === '/before' ? '' : ' after a response had been sent'}`

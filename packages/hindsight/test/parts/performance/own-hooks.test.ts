@@ -14,17 +14,17 @@ inBothProducts('the time of hooks in the options of a route is in the timeline, 
   const app = await build((app) => {
     app.addHook('onRequest', async function begin () { begunAt = performance.now() })
     app.addHook('preHandler', async function loadUser () {})
-    const authenticate = async function authenticate (): Promise<void> { await sleep(60) }
+    const authenticate = async function authenticate (): Promise<void> { await sleep(300) }
     app.get('/before', { onRequest: authenticate }, async () => 'x')
-    app.get('/unnamed', { preValidation: async () => { await sleep(60) } }, async () => 'x')
-    app.get('/after', { onSend: [async function sign (_request, _reply, payload) { await sleep(60); return payload }] }, async () => ({ a: 1 }))
+    app.get('/unnamed', { preValidation: async () => { await sleep(300) } }, async () => 'x')
+    app.get('/after', { onSend: [async function sign (_request, _reply, payload) { await sleep(300); return payload }] }, async () => ({ a: 1 }))
     app.post('/before', { onRequest: async () => {} }, async () => 'x')
     app.post('/unnamed', { preValidation: async () => {} }, async () => 'x')
     app.get('/none', async () => 'x')
   })
   for (const [url, name] of [['/before', 'authenticate'], ['/unnamed', 'preValidation of the route'], ['/after', 'sign']] as const) {
     const profile = await profileOf(app, await app.inject(url))
-    t.match(factsOf(profile), new RegExp(`${name} \\d\\d`), url)
+    t.match(factsOf(profile), new RegExp(`${name} \\d\\d\\d`), url)
     t.match(texts(shown(timeline, profile), '.waterfall .name').join(), name, url)
   }
   for (const url of ['/before', '/unnamed']) {
