@@ -598,9 +598,10 @@ inBothProducts('an onSend hook that always fails is one failure', async (t, buil
   const app = await build((app) => {
     async function signPayload (): Promise<never> { throw new Error('no key to sign with') }
     const fail = (): never => { throw new Error('the handler failed') }
-    app.get('/route', { onSend: signPayload }, async () => ({ ok: true }))
-    app.get('/callback', { onSend: [(_request, _reply, _payload, done) => { done(new Error('no key to sign with')) }] }, async () => ({ ok: true }))
-    app.get('/after-failure', { onSend: signPayload }, fail)
+    app.register(async (scope) => {
+      scope.addHook('onSend', (_request, _reply, _payload, done) => { done(new Error('no key to sign with')) })
+      scope.get('/callback', async () => ({ ok: true }))
+    })
     app.register(async (scope) => {
       scope.addHook('onSend', signPayload)
       scope.get('/scope', async () => ({ ok: true }))
@@ -611,14 +612,14 @@ inBothProducts('an onSend hook that always fails is one failure', async (t, buil
   const place = '\\(packages/hindsight/test/failures\\.test\\.ts:\\d+\\)'
   // The service sends its page without the hooks when one of them has failed.
   const outcome = product === 'service' ? 'raised Error' : 'failed, and again for the response about that'
-  for (const [path, hook] of [['/route', ' "signPayload"'], ['/scope', ' "signPayload"'], ['/callback', '']] as const) {
+  for (const [path, hook] of [['/scope', ' "signPayload"'], ['/callback', '']] as const) {
     await get(port, path)
     const profile = await newest(app)
     t.match(outcomeSentence(profile), new RegExp(`^Error: no key to sign with ${place}\\. The onSend hook${hook} ${place} ${outcome}\\.$`), path)
     t.same(chainOf(profile.exceptions), ['Error: no key to sign with'], path)
     t.equal(profile.collectors.otherErrors, undefined, path)
   }
-  for (const path of ['/after-failure', '/scope-after-failure']) {
+  for (const path of ['/scope-after-failure']) {
     await get(port, path)
     const profile = await newest(app)
     const both = `The onSend hook "signPayload" ${place} failed with Error for the response about an earlier failure of GET ${path} `
@@ -762,7 +763,7 @@ inBothProducts('an answer to a failure that fails is explained with that failure
     app.get('/refused', { schema: { response: { 200: { type: 'array', items: {} } } } }, async () => ({ a: 1 }))
   })
   const sentence = outcomeSentence(await profileOf(app, await app.inject('/')))
-  if (product === 'package') t.match(sentence, /The onSend hook .* failed with Error for the response about an earlier failure of GET \/ \(Error: boom\)\.$/)
+  if (product === 'package') t.match(sentence, /The answer to an earlier failure of GET \/ \(Error: boom\) failed with Error\.$/)
   const refused = outcomeSentence(await profileOf(app, await app.inject('/refused')))
   t.match(refused, "TypeError: response schema 200 refuses the value of '#', which does not match schema definition; the handler returned {a}.")
 })

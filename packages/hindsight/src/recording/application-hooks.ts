@@ -32,7 +32,7 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
   })
   // Hooks of a route are not listed.
   app.addHook('onRoute', function recordErrors (route) {
-    for (const name of [...WITHOUT_EFFECT, 'onSend'] as const) {
+    for (const name of WITHOUT_EFFECT) {
       const hooks = route[name]
       const record = (hook: unknown): unknown => recordedHook(this, name, hook, false)
       if (hooks !== undefined) route[name] = (Array.isArray(hooks) ? hooks.map(record) : record(hooks)) as []
@@ -42,8 +42,7 @@ export function recordHooks (app: FastifyInstance, last: Readonly<Record<string,
 
 /** A hook that records its errors, its payload and, where it is listed, its event. */
 function recordedHook (instance: FastifyInstance, name: string, hook: unknown, isListed: boolean): unknown {
-  const isOfRoute = !isListed && name === 'onSend'
-  const mayFail = isListed || isOfRoute || WITHOUT_EFFECT.includes(name as 'onError')
+  const mayFail = isListed || WITHOUT_EFFECT.includes(name as 'onError')
   if (!mayFail || typeof hook !== 'function' || isRefused(name, hook) || isInternalHook(hook)) return hook
   const addedAt = new Error('Added here')
   const callee = describe(name as HookStage, hook.name, addedAt, instance.pluginName)

@@ -678,7 +678,7 @@ inBothProducts('the page names the handler or hook that raised the error', async
     ['GET', '/handler', /^The handler of GET \/handler \(.*\) failed with Error\.$/],
     ['GET', '/hook', /^GET \/hook failed with Error.*; the handler of GET \/hook \(.*\) did not run\.$/],
     ['GET', '/guarded', /^GET \/guarded failed with Error\.$/],
-    ['GET', '/late', /^The onSend hook \(.*\) raised Error\.$/],
+    ['GET', '/late', /^After the handler of GET \/late \(.*\) had returned or sent its response, the request failed with Error\.$/],
     ['GET', '/serialized', /^After the handler of GET \/serialized \(.*\) had returned or sent its response, the request failed with Error\.$/],
     ['GET', '/answered', /^The handler of GET \/answered \(.*\) failed with Error\.$/],
     ['GET', '/answered/badly', /^The answer to an earlier failure of GET \/answered\/badly \(Error: x\) failed with TypeError\.$/],
@@ -693,7 +693,7 @@ inBothProducts('the page names the handler or hook that raised the error', async
     })
     const { body } = response
     // There the hook fails again for the answer.
-    const stored = product === 'package' && url === '/late' ? /The onSend hook .* failed, and again for the response about that\.$/ : sentence
+    const stored = product === 'package' && url === '/late' ? /The answer to an earlier failure of GET \/late \(Error: x\) failed with Error\.$/ : sentence
     t.match(outcomeSentence(await profileOf(app, response)), new RegExp(stored.source.replace('^', ' ')), `${url}, later`)
     // A body of the application's error handler is replaced by the package, where it equals Fastify's. A hook of a
     // route that fails again prevents the page there.
