@@ -23,7 +23,7 @@ const SEPARATE = ['clock.js', 'require.js', 'queries/']
 /** Entries of the package that `require` and `import` load. */
 const ENTRIES = ['index', 'nest', 'queries', 'recorder', 'server-options', 'storage', 'storage-contract']
 /** Modules that keep their place: entries, and what a file that is not compiled loads. */
-const KEPT = [...ENTRIES, 'failed-start', 'preload', 'cli/run']
+const KEPT = [...ENTRIES, 'drivers', 'failed-start', 'preload', 'cli/run']
 /** Chunks with all that these modules import, without what an earlier chunk has: for each start, and for recording. */
 const CHUNKS = {
   hindsight: ['index.js'],

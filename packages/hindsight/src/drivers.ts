@@ -1,5 +1,6 @@
 import * as nodeModule from 'node:module'
 import { join } from 'node:path'
+import { preparedDrivers } from './prepared-drivers.js'
 import { observe } from './queries/observe.js'
 
 /** A database driver, and the exports that make its clients; `default` is the module itself. */
@@ -29,9 +30,6 @@ type RegisterHooks = (hooks: {
 }) => void
 
 const kObserved = Symbol.for('fastify-hindsight.observed-exports')
-
-/** The names and versions of the drivers whose clients are observed. */
-export const preparedDrivers: string[] = []
 
 /**
  * Prepares the database drivers that the application resolves, before it loads them: their clients are observed when

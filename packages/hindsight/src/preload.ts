@@ -1,6 +1,5 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance } from 'fastify'
-import { prepareDrivers } from './drivers.js'
 import { preloadApplication } from './observe.js'
 import { isOpening } from './page-server.js'
 import { readPackageOptions } from './environment.js'
@@ -9,8 +8,6 @@ import { withStackLimit } from './call.js'
 
 /** The options of the preload. A variable that is not valid has no place in code. */
 export const options = withStackLimit(0, readPackageOptions)
-
-if (options.debug === true && options.queries !== false) prepareDrivers()
 
 // The plugin in every application of the process, registered when it is made.
 subscribe('fastify.initialization', (message) => {

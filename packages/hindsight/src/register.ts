@@ -5,3 +5,7 @@ if (options.debug === true) {
   const { watchStart } = await import('./failed-start.js')
   watchStart()
 }
+if (options.debug === true && options.queries !== false) {
+  const { prepareDrivers } = await import('./drivers.js')
+  prepareDrivers()
+}
