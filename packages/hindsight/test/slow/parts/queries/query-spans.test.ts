@@ -69,7 +69,10 @@ inBothProducts('the spans of Prisma in an operation are below it', async (t, bui
     app.get('/', async () => {
       const span = tracer.startSpan('prisma:client:operation', { attributes: { name: 'User.count', method: 'count', model: 'User' } })
       const end = recordQuery({ system: 'prisma', statement: 'User.count', parameters: {} })
+      // The clock of spans is another one.
+      await sleep(10)
       context.with(trace.setSpan(context.active(), span), () => tracer.startSpan('prisma:client:serialize').end())
+      await sleep(10)
       end()
       span.end()
     })
