@@ -7,3 +7,8 @@ import { channel } from 'node:diagnostics_channel'
 export const QUERY_CHANNEL = 'fastify-hindsight:query'
 
 export const queries = channel(QUERY_CHANNEL)
+
+const kKinds = Symbol.for('fastify-hindsight.observed-kinds')
+
+/** The names of the kinds of which a client is observed, in all copies of this package. */
+export const observedKinds = (globalThis as { [kKinds]?: Set<string> })[kKinds] ??= new Set()

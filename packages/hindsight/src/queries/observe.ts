@@ -7,7 +7,7 @@ import { prismaKind } from './clients/prisma.js'
 import { sequelizeKind } from './clients/sequelize.js'
 import { sqliteKind } from './clients/sqlite.js'
 import { typeormKind } from './clients/typeorm.js'
-import { queries } from './channel.js'
+import { observedKinds, queries } from './channel.js'
 import { beginQuery, endQuery, type QueryEnd, type QueryStart } from './query.js'
 import type { Kind } from './run.js'
 import { framesHere } from './stack.js'
@@ -23,11 +23,6 @@ const kClients = Symbol.for('fastify-hindsight.clients')
 
 /** What `observe` has returned for each client, in all copies of this package. */
 const clients = (globalThis as { [kClients]?: WeakMap<object, object> })[kClients] ??= new WeakMap()
-
-const kKinds = Symbol.for('fastify-hindsight.observed-kinds')
-
-/** The names of the kinds of which a client is observed, in all copies of this package. */
-export const observedKinds = (globalThis as { [kKinds]?: Set<string> })[kKinds] ??= new Set()
 
 /**
  * Observes a database client: its queries are recorded in the profiles of the requests that send them. Methods of this

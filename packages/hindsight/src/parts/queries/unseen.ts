@@ -1,20 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { attemptCall } from '../../call.js'
-import { mongoKind } from '../../queries/clients/mongodb.js'
-import { pgKind } from '../../queries/clients/pg.js'
-import { postgresJsKind } from '../../queries/clients/postgres-js.js'
-import { sqliteKind } from '../../queries/clients/sqlite.js'
-import { observedKinds } from '../../queries/observe.js'
+import { observedKinds } from '../../queries/channel.js'
 import { require } from '../../require.js'
 import type { TimeBudget } from '../../recording/work-log.js'
 import type { BuiltRequest } from '../part.js'
 
 /** Drivers that publish no channel, and what `observe` takes. */
 const DRIVERS = [
-  { name: 'pg', kind: pgKind.name, client: 'pool' },
-  { name: 'postgres', kind: postgresJsKind.name, client: 'sql' },
-  { name: 'better-sqlite3', kind: sqliteKind.name, client: 'database' },
-  { name: 'mongodb', kind: mongoKind.name, client: 'client' }
+  { name: 'pg', client: 'pool' },
+  { name: 'postgres', client: 'sql' },
+  { name: 'better-sqlite3', client: 'database' },
+  { name: 'mongodb', client: 'client' }
 ]
 /** The share of a request that waits for neither a query nor a call: from here on its page names the driver. */
 const LEAST_SHARE = 0.2
@@ -36,8 +32,10 @@ export function unseenData ({ trace, collectors }: BuiltRequest): { unseen: Unse
 
 function unseenDrivers (): UnseenDriver[] {
   const files = Object.keys(require.cache)
-  return DRIVERS.flatMap(({ name, kind, client }) => {
-    if (observedKinds.has(kind)) return []
+  return DRIVERS.flatMap(({ name, client }) => {
+    // A kind is named by its objects and their driver: `MongoClient of mongodb`.
+    const isObserved = [...observedKinds].some((kind) => new RegExp(` of ${name}(?:,|$)`).test(kind))
+    if (isObserved) return []
     const folder = files.map((file) => folderOf(file, name)).find((found) => found !== undefined)
     if (folder === undefined) return []
     const version = attemptCall(() => versionIn(folder)) ?? ''
