@@ -174,13 +174,12 @@ export class Profiler {
     attemptCall(() => this.#storage.warmUp?.())
   }
 
-  /** Passes the queued profiles to the store without waiting for it: in a process that exits, `settle` does. */
+  /** Passes the queued profiles to the store in a process that exits; `settle` waits for it. */
   exit (): void {
     const records = this.queue.drain()
     // A store of the application may throw synchronously.
     const put = async (): Promise<void> => await this.#storage.put(records)
-    if (records.length === 0) return
-    put().catch((error: unknown) => { this.#warn('Profiles are lost: the store failed', error) })
+    if (records.length > 0) put().catch(() => {})
   }
 
   /** Blocks until the store has what was passed to it, at most until `deadline` (of `performance.now()`). */
@@ -196,9 +195,7 @@ export class Profiler {
     await settlesWithin(this.#amending, timeLeft())
     if (this.#closed) return
     this.#closed = true
-    // Tests make many applications that only receive injected requests: the next one need not wait for the thread.
-    if (!this.#isWarm && this.#storage.writesOn === true) this.exit()
-    else await this.flush(timeLeft())
+    await this.flush(timeLeft())
     const { waiting } = this.queue
     if (waiting > 0) {
       this.#warn(`${waiting} profiles were not written when the application was closed; the store is too slow`)

@@ -9,7 +9,7 @@ import { IN_MEMORY } from './sqlite/availability.js'
 import { StorageClosedError, StorageUnusableError, type ProfileStorage, type StorageBounds } from './storage.js'
 import type { StoreCall, Reply } from './sqlite/worker.js'
 
-type Methods = Required<Omit<ProfileStorage, 'writesOn'>>
+type Methods = Required<ProfileStorage>
 
 interface Pending {
   path: string
@@ -184,7 +184,6 @@ export class SqliteStorage implements ProfileStorage {
   readonly mayReplace: boolean
   readonly warn: (message: string) => void
   readonly closeDelay: number
-  readonly writesOn: boolean
   readonly #bounds: Partial<StorageBounds>
   #memory: ProfileStorage | undefined
   #isInMemory = false
@@ -196,7 +195,6 @@ export class SqliteStorage implements ProfileStorage {
     this.mayReplace = mayReplace
     this.warn = warn
     this.closeDelay = closeDelay
-    this.writesOn = closeDelay > 0
     this.#memory = memory
     this.#bounds = bounds
     databaseThread.add(this)

@@ -110,8 +110,6 @@ export interface ProfileStorage {
   purge (criteria?: Criteria): Awaitable<number>
   stats (): Awaitable<StorageStats>
   close (): Awaitable<void>
-  /** Optional. Whether what was put before `close()` is stored after it, also where the process exits then. */
-  writesOn?: boolean
   /** Optional. A random text that all processes with this store share: it signs the forms of the pages. */
   secret? (): Awaitable<string>
   /** Optional. Called when the application listens: starts what would take long when the process ends soon. */

@@ -155,37 +155,6 @@ t.test('close() writes queued profiles, and then nothing is saved', async t => {
   t.equal(profiler.save(profile('000002')), false)
 })
 
-t.test('close() does not wait for a store that writes on, where only injected requests were received', async t => {
-  const warnings: unknown[] = []
-  let fail = (_error: Error): void => {}
-  const open = () => {
-    const batches: number[] = []
-    const put = async (records: readonly unknown[]): Promise<void> => {
-      batches.push(records.length)
-      await new Promise<void>((_resolve, reject) => { fail = reject })
-    }
-    const storage = Object.assign(new MemoryStorage(), { put, writesOn: true })
-    const profiler = new Profiler({ storage, warn: (message, error) => { warnings.push(message, (error as Error).message) } })
-    profiler.save(profile('000001'))
-    return { profiler, batches }
-  }
-  const injected = open()
-  await injected.profiler.close()
-  t.same(injected.batches, [1])
-  fail(new Error('full'))
-  await new Promise(setImmediate)
-  t.same(warnings, ['Profiles are lost: the store failed', 'full'])
-
-  const listening = open()
-  listening.profiler.warmUp()
-  let isClosed = false
-  const closing = listening.profiler.close().then(() => { isClosed = true })
-  await new Promise(setImmediate)
-  t.same([listening.batches, isClosed], [[1], false])
-  fail(new Error('full'))
-  await closing
-})
-
 t.test('exit() puts the queued profiles and waits for the store', async t => {
   const storage = new Puppet()
   const profiler = new Profiler({ storage })

@@ -8,7 +8,7 @@ export interface StoreCall {
   path: string
   mayReplace: boolean
   bounds: Partial<StorageBounds>
-  method: Exclude<keyof ProfileStorage, 'settle' | 'warmUp' | 'writesOn'>
+  method: Exclude<keyof ProfileStorage, 'settle' | 'warmUp'>
   args: readonly unknown[]
 }
 

@@ -27,16 +27,14 @@ function runApplication (t: Test, dataDir: string, options: string, end: string)
   return { status, stderr, count: Number(stdout) }
 }
 
-t.test('a process that exits while the application closes, or after that, keeps its queued profiles', async (t) => {
-  for (const end of ['app.close()\nsetTimeout(() => process.exit(0), 3)', 'await app.close()\nprocess.exit(0)', 'await app.close()']) {
-    const dataDir = testdir(t)
-    const { status, count } = runApplication(t, dataDir, '', end)
-    t.equal(status, 0)
-    t.ok(count > COUNT / 2, `${count} profiles`)
-    const storage = await openStorage({ dataDir })
-    t.teardown(() => storage.close())
-    t.equal((await storage.stats()).profiles, count, end)
-  }
+t.test('a process that exits while the application closes keeps its queued profiles', async (t) => {
+  const dataDir = testdir(t)
+  const { status, count } = runApplication(t, dataDir, '', 'app.close()\nsetTimeout(() => process.exit(0), 3)')
+  t.equal(status, 0)
+  t.ok(count > COUNT / 2, `${count} profiles`)
+  const storage = await openStorage({ dataDir })
+  t.teardown(() => storage.close())
+  t.equal((await storage.stats()).profiles, count)
 })
 
 t.test('a store that throws at the end changes no exit code', async (t) => {
