@@ -2,6 +2,7 @@ import * as nodeModule from 'node:module'
 import { join } from 'node:path'
 import { preparedDrivers } from './prepared-drivers.js'
 import { observe } from './queries/observe.js'
+import { versionOfFile } from './require.js'
 
 /** A database driver, and the exports that make its clients; `default` is the module itself. */
 interface Driver { name: string, makers: readonly string[], nested?: string }
@@ -51,13 +52,13 @@ export function prepareDrivers (): void {
 
 function prepareDriver ({ name, makers, nested }: Driver, require: Require): void {
   const exported = require(name) as object
-  const loaded = require.cache[require.resolve(name)]
+  const file = require.resolve(name)
+  const loaded = require.cache[file]
   if (loaded === undefined || prepared.has(exported)) return
   if (makers.includes('default')) loaded.exports = observedMaker(exported as Maker)
   else loaded.exports = observedExports(exported, makers, nested)
   prepared.add(loaded.exports as object)
-  const { version } = require(`${name}/package.json`) as { version: string }
-  preparedDrivers.push(`${name} ${version}`)
+  preparedDrivers.push(`${name} ${versionOfFile(file, name) ?? ''}`.trim())
 }
 
 const prepared = new WeakSet<object>()

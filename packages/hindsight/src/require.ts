@@ -27,6 +27,13 @@ export function packageVersion (): string {
   }
 }
 
+/** The version of the package to which a file in `node_modules` belongs; undefined: it is another package's file. */
+export function versionOfFile (file: string, name: string): string | undefined {
+  const [folder] = new RegExp(`^.*[\\\\/]node_modules[\\\\/]${name}[\\\\/](?!.*node_modules)`).exec(file) ?? []
+  if (folder === undefined) return undefined
+  return (JSON.parse(readFileSync(`${folder}package.json`, 'utf8')) as { version: string }).version
+}
+
 /** Reads a file beside a module (`base` is its `import.meta.url`). The build replaces calls by the text. */
 export function readText (base: string, name: string): string {
   return readFileSync(new URL(name, base), 'utf8')

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -64,15 +64,18 @@ const CASES: ReadonlyArray<[name: string, args: string[]]> = [
   ...isLong ? FURTHER : []
 ]
 
-async function result (args: string[], env: NodeJS.ProcessEnv = {}): Promise<{ facts: unknown[], sent: Record<string, unknown[][] | undefined> }> {
-  const { stdout } = await run(process.execPath, args, { cwd: project, env: { ...process.env, NODE_ENV: 'development', ...env } })
-  return JSON.parse(/^\{"facts".*\}$/m.exec(stdout)?.[0] ?? '{}') as Awaited<ReturnType<typeof result>>
+interface Result { facts: unknown[], sent: Record<string, unknown[][] | undefined>, printed: string }
+
+async function result (args: string[], env: NodeJS.ProcessEnv = {}): Promise<Result> {
+  const { stdout, stderr } = await run(process.execPath, args, { cwd: project, env: { ...process.env, NODE_ENV: 'development', ...env } })
+  return { ...JSON.parse(/^\{"facts".*\}$/m.exec(stdout)?.[0] ?? '{}') as Result, printed: stderr }
 }
 
 for (const [name, args] of CASES) {
   t.test(`drivers are observed without code: ${name}`, async (t) => {
-    const { facts, sent } = await result(args)
-    t.same(facts, [true, true, true, true, true, 'function'], 'classes are as without Hindsight')
+    const { facts, sent, printed } = await result(args)
+    t.same(facts, [true, true, true, true, true, 'function', true], 'classes are as without Hindsight, and a client of mongodb is observed')
+    t.match(printed, /\(with queries of pg \d+\.\d+\.\d+, postgres \d+\.\d+\.\d+, mongodb \d+\.\d+\.\d+\)/)
     const file = join(project, args.at(-1) as string)
     const placeOf = (text: string): RegExp => new RegExp(`^${file}:${SOURCE.slice(0, SOURCE.indexOf(text)).split('\n').length}:`)
     const place = placeOf('pool.query(')
@@ -85,8 +88,9 @@ for (const [name, args] of CASES) {
 }
 
 t.test('HINDSIGHT_QUERIES=off prepares no driver', async (t) => {
-  const { facts, sent } = await result([PRELOAD, 'app.mjs'], { HINDSIGHT_QUERIES: 'off' })
-  t.same(facts, [true, true, true, true, true, 'function'])
+  const { facts, sent, printed } = await result([PRELOAD, 'app.mjs'], { HINDSIGHT_QUERIES: 'off' })
+  t.notMatch(printed, /with queries/)
+  t.same(facts, [true, true, true, true, true, 'function', false])
   t.same(sent, {}, 'no route has a query')
 })
 
@@ -96,6 +100,25 @@ t.test('in production no driver is prepared', async (t) => {
     (await run(process.execPath, [PRELOAD, '--input-type=module', '-e', script], { cwd: project, env: { ...process.env, NODE_ENV: env } })).stdout.trim()
   t.equal(await show('production'), 'false false')
   t.equal(await show('development'), 'true true')
+})
+
+// The package itself is compiled when it is installed.
+t.test('the function of better-sqlite3 is observed with and without new', async (t) => {
+  const place = join(project, 'node_modules/better-sqlite3')
+  mkdirSync(place)
+  writeFileSync(join(place, 'package.json'), '{ "name": "better-sqlite3", "version": "12.0.0" }')
+  writeFileSync(join(place, 'index.js'), `function Database (file) {
+    if (new.target === undefined) return new Database(file)
+  }
+  for (const name of ['prepare', 'exec', 'pragma', 'function']) Database.prototype[name] = () => name
+  module.exports = Database`)
+  const script = "import Database from 'better-sqlite3'\n" +
+    "console.log([new Database('x'), Database('x')].map((one) => [one instanceof Database, Object.hasOwn(one, 'prepare')]).flat().join())"
+  const show = async (queries: string): Promise<string> => (await run(process.execPath, [PRELOAD, '--input-type=module', '-e', script], {
+    cwd: project, env: { ...process.env, NODE_ENV: 'development', HINDSIGHT_QUERIES: queries }
+  })).stdout.trim()
+  t.equal(await show('on'), 'true,true,true,true')
+  t.equal(await show('off'), 'true,false,true,false')
 })
 
 // Where it is loaded can be observed since Node.js 22.15.

@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { attemptCall } from '../../call.js'
 import { observedKinds } from '../../queries/channel.js'
-import { require } from '../../require.js'
+import { require, versionOfFile } from '../../require.js'
 import type { TimeBudget } from '../../recording/work-log.js'
 import type { BuiltRequest } from '../part.js'
 
@@ -36,21 +35,18 @@ function unseenDrivers (): UnseenDriver[] {
     // A kind is named by its objects and their driver: `MongoClient of mongodb`.
     const isObserved = [...observedKinds].some((kind) => new RegExp(` of ${name}(?:,|$)`).test(kind))
     if (isObserved) return []
-    const folder = files.map((file) => folderOf(file, name)).find((found) => found !== undefined)
-    if (folder === undefined) return []
-    const version = attemptCall(() => versionIn(folder)) ?? ''
+    const version = attemptCall(() => loadedVersion(files, name))
+    if (version === undefined) return []
     return [{ name, version, client }]
   })
 }
 
-/** The folder of a package to which a file belongs, with a slash at the end. */
-function folderOf (file: string, name: string): string | undefined {
-  const [folder] = new RegExp(`^.*[\\\\/]node_modules[\\\\/]${name}[\\\\/](?!.*node_modules)`).exec(file) ?? []
-  return folder
-}
-
-function versionIn (folder: string): string {
-  return (JSON.parse(readFileSync(`${folder}package.json`, 'utf8')) as { version: string }).version
+function loadedVersion (files: readonly string[], name: string): string | undefined {
+  for (const file of files) {
+    const version = versionOfFile(file, name)
+    if (version !== undefined) return version
+  }
+  return undefined
 }
 
 /** That the queries of a driver are not recorded, and what records them. */

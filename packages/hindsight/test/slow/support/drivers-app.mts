@@ -4,13 +4,16 @@ import { MongoClient } from 'mongodb'
 import pg, { Client, Pool } from 'pg'
 import postgres from 'postgres'
 
+// The line with the drivers is printed to terminals.
+process.stderr.isTTY = true
 class TenantPool extends Pool {}
 const place = { host: '127.0.0.1', port: 1, user: 'u', database: 'd' }
 const pools = { named: new Pool(place), member: new pg.Pool(place), subclass: new TenantPool(place) }
 const sql = postgres({ ...place, max: 1, connect_timeout: 1 })
 const facts = [
   Object.values(pools).every((pool) => pool instanceof Pool && pool instanceof pg.Pool), pools.subclass instanceof TenantPool,
-  new Client(place) instanceof pg.Client, new MongoClient('mongodb://127.0.0.1:1') instanceof MongoClient, pg.Pool === Pool, typeof postgres.PostgresError
+  new Client(place) instanceof pg.Client, new MongoClient('mongodb://127.0.0.1:1') instanceof MongoClient, pg.Pool === Pool, typeof postgres.PostgresError,
+  Object.hasOwn(new MongoClient('mongodb://127.0.0.1:1'), 'emit')
 ]
 const app = Fastify()
 for (const [name, pool] of Object.entries(pools)) app.get(`/${name}`, async () => await pool.query('select label from bottle where id = $1', [7]))
