@@ -151,6 +151,12 @@ export function withPlaces (sentence: string, editor: EditorLink | null): SafeHt
   return html`${parts.map((part, i) => i % 2 === 0 ? part : placeElement(resolve(part), editor))}`
 }
 
+/** A finding, in which places are links and what is between backticks is code. */
+export function withCode (finding: string, editor: EditorLink | null): SafeHtml {
+  const parts = finding.split(/`([^`]+)`/)
+  return html`${parts.map((part, i) => i % 2 === 0 ? withPlaces(part, editor) : html`<code>${part}</code>`)}`
+}
+
 /** A status code, colored by its class; 0: no response was sent. */
 export function statusBadge (status: number): SafeHtml {
   return html`<span class="status status-${statusClass(status)}">${status || 'no response'}</span>`

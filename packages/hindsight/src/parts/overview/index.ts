@@ -5,7 +5,7 @@ import {
   cutText, escapeMarkdown, formatCount, html, oneLine, presentItems, visibleLine, type HtmlValue, type SafeHtml
 } from '../../view/text.js'
 import {
-  leadText, formatTime, noteText, pendingTime, titledSection, statusBadge, withPlaces
+  leadText, formatTime, noteText, pendingTime, titledSection, statusBadge, withCode, withPlaces
 } from '../../view/components.js'
 import { eventName } from '../events/index.js'
 import { otherChains } from '../exceptions/index.js'
@@ -40,14 +40,16 @@ export const overview: Part = {
       // The line above the panels has the status and the time.
       const isPlain = isSuccess(profile) && profile.status > 0 && endingEvent(profile) === undefined
       const finding = findingOf(view.parts, profile)
-      let lead = outcomeSentence(profile)
-      let mood = moodOf(profile)
+      const outcome = outcomeSentence(profile)
+      let lead: SafeHtml
       if (finding !== undefined) {
-        if (!isPlain) sentences.unshift(lead)
-        lead = finding
-        mood = 'warn'
-      } else if (isPlain) lead = sentences.shift() ?? lead
-      return html`${leadText(withLateWork(lead, profile), mood, view.editor)}\
+        if (!isPlain) sentences.unshift(outcome)
+        lead = html`<p class="lead warn">${withCode(withLateWork(finding, profile), view.editor)}</p>`
+      } else {
+        const sentence = isPlain ? sentences.shift() ?? outcome : outcome
+        lead = leadText(withLateWork(sentence, profile), moodOf(profile), view.editor)
+      }
+      return html`${lead}\
 ${sentences.map((text) => html`<p>${withPlaces(text, view.editor)}</p>`)}\
 <div class="overview"><div>${sections('main')}</div>\
 <div><dl class="facts-list">${facts}</dl>${sections('side')}</div></div>\

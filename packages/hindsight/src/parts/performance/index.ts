@@ -8,7 +8,7 @@ import { html, presentItems, type HtmlValue } from '../../view/text.js'
 import { formatTime, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import type { Profile } from '../../store/profile.js'
-import { addressOf, lineOf, listOf, numberOf, type Data } from '../read.js'
+import { addressOf, groupedBy, lineOf, listOf, numberOf, type Data } from '../read.js'
 import { busiestPlace, CPU_HEADER } from '../cpu/record.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { budgetSentence } from './budget.js'
@@ -208,9 +208,14 @@ function longestBlock (data: Data): TimeBudget['blocks'][number] | undefined {
 function budgetBar ({ budget }: Data): HtmlValue {
   const { work = [], javascript = 0, starved = 0, hindsight = 0, sending = 0, waiting = 0 } =
     (budget ?? {}) as Partial<TimeBudget>
+  // Those of several lines are one share.
+  const works = [...groupedBy(work, ({ many }) => many)].map(([name, all]) => {
+    const isWait = all.some(({ source }) => source !== undefined)
+    const color = isWait ? 'hook' : all[0]?.one
+    return { name, time: all.reduce((sum, { duration }) => sum + duration, 0), color }
+  })
   const shares = [
-    ...work.map(({ one, many, duration, source }) =>
-      ({ name: many, time: duration, color: source === undefined ? one : 'hook' })),
+    ...works,
     { name: 'JavaScript', time: javascript, color: 'handler' },
     { name: 'other processes', time: starved, color: 'log' },
     { name: 'Hindsight', time: hindsight, color: 'own' },

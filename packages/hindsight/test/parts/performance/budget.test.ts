@@ -9,6 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import t from 'tap'
+import { overview } from '../../../src/parts/overview/index.js'
 import { budgetSentence } from '../../../src/parts/performance/budget.js'
 import { blockBetween, type Interval } from '../../../src/recording/event-loop.js'
 import { shareTime, type TimeBudget, type Work } from '../../../src/recording/work-log.js'
@@ -17,6 +18,8 @@ import { unfinishedProfile } from '../../../src/parts/collect.js'
 import { recordQuery } from '../../../src/queries/observe.js'
 import { inBothProducts } from '../../support/products.js'
 import { listen, profileOf } from '../../support/app.js'
+import { profile } from '../fixture.js'
+import { shown, texts } from '../support.js'
 
 const QUERIES = { one: 'query', many: 'queries' }
 const TIMERS = { one: 'timer', many: 'timers', isWait: true }
@@ -103,6 +106,15 @@ t.test('what is waited for is named where nothing else was awaited', async (t) =
     '300 ms in 1 timer (/app/src/a.js:3), while GET http://a.test/ had not ended.')
   t.equal(budgetSentence({ ...BUDGET, waiting: 302, open: ['GET http://a.test/', 'a query'] }, 302),
     '302 ms waiting, while GET http://a.test/, a query had not ended.')
+})
+
+t.test('waits of a kind are one share of the bar, whatever their lines are', (t) => {
+  const waitAt = (source: string, duration: number) => ({ ...TIMERS, count: 1, duration, source })
+  const budget = { ...BUDGET, work: [waitAt('/a.js:1:1', 100), waitAt('/a.js:2:1', 50)], javascript: 10 }
+  const page = shown(overview, profile('000001', { collectors: { performance: { budget } } }))
+  t.same(texts(page, '.legend > span'), ['timers 150 ms', 'JavaScript 10 ms'])
+  t.equal(page.querySelectorAll('.budget rect').length, 2)
+  t.end()
 })
 
 inBothProducts('a request says at which line it waited, and what had not ended', async (t, build) => {
