@@ -1,7 +1,8 @@
 import { performance, roundTime } from '../../clock.js'
-import { positionOf, stackFrames } from '../../errors/stack-frame.js'
+import { declaredPlace } from '../../errors/declared-place.js'
+import { positionOf, shortFile, stackFrames } from '../../errors/stack-frame.js'
 import {
-  onWorkEnd, recordingIn, requestContext, type ContextRecording, type Services
+  onWorkEnd, recordingIn, requestContext, type ContextRecording, type RequestTrace, type Services
 } from '../../recording/trace.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
 import { cachedFunction, cachedByObject } from '../../call.js'
@@ -40,6 +41,8 @@ interface QueryLog {
   read: ReturnType<typeof queryReader>
   /** What is masked in those that were read. */
   secrets: readonly string[]
+  /** What sends queries without a line while the handler runs; undefined: that may be another function, too. */
+  handler: () => string | undefined
   /** By system, shape and line: queries beyond `MAX_QUERIES`. */
   further: Map<string, Further>
 }
@@ -104,7 +107,7 @@ function complete (outer: Query, part: Query): void {
 }
 
 function add (query: Query, { recording, services }: ContextRecording): void {
-  const log = recording.get(queryLog) ?? openLog(recording, services)
+  const log = recording.get(queryLog) ?? openLog(recording, services, requestContext.getStore()?.trace)
   const { queries, further } = log
   log.count++
   recording.work?.begin(QUERIES, query)
@@ -130,7 +133,16 @@ function add (query: Query, { recording, services }: ContextRecording): void {
   }
 }
 
-function openLog (recording: Recording, services: Services): QueryLog {
+/** A handler in words. Hooks of its route and what a framework calls cannot be separated from it. */
+function handlerText ({ request, declaredRoute, recording }: RequestTrace): string | undefined {
+  if (recording.controller !== null || declaredRoute?.hooks.includes('preHandler') !== false) return undefined
+  const { declaredAt } = declaredRoute
+  const place = declaredAt && declaredPlace(declaredAt)
+  const text = `the handler of ${request.method} ${request.routeOptions.url}`
+  return place == null ? text : `${text} (${shortFile(place.source)})`
+}
+
+function openLog (recording: Recording, services: Services, trace: RequestTrace | undefined): QueryLog {
   const log = recording.set(queryLog, {
     services,
     count: 0,
@@ -138,6 +150,7 @@ function openLog (recording: Recording, services: Services): QueryLog {
     shown: new WeakMap(),
     read: readerOf(services.mask),
     secrets: [],
+    handler: () => trace === undefined ? undefined : handlerText(trace),
     further: new Map()
   })
   recording.secretTexts = () => {
@@ -170,7 +183,7 @@ const readerOf = cachedByObject(queryReader)
 
 function recordedQueries (log: QueryLog, { timing, until }: Recording) {
   const { mask, settings: { slowQuery = SLOW_QUERY } } = log.services
-  const { startedAt: since, endedAt, own } = timing
+  const { startedAt: since, endedAt, own, handlerStart, handlerEnd } = timing
   const clients = [...new Set(log.queries.map(({ client, run }) => client ?? run))]
   // A pool is the database of its queries. Undefined is unknown.
   const connections = [...clients, ...new Set(log.queries.map(({ connection }) => connection))]
@@ -181,6 +194,9 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
     const isOpen = endedAt >= until
     const { rows = null, error } = isOpen ? {} : query
     const frames = framesOf(query.frames)
+    const source = frames[0]?.source ?? null
+    const isInHandler = source === null && query.hook == null && handlerStart !== 0 && startedAt >= handlerStart &&
+      startedAt <= (handlerEnd || Infinity)
     const { statement, parameters, shape, isRead, texts, isHidden, hasPlaceholders } = shownOf(log, query)
     const client = clients.indexOf(query.client ?? run)
     const connection = query.connection === undefined ? undefined : connections.indexOf(query.connection)
@@ -197,7 +213,8 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
       start: roundTime(startedAt - since),
       duration: isOpen ? null : roundTime(endedAt - startedAt),
       rows,
-      source: frames[0]?.source ?? null,
+      source,
+      sender: isInHandler ? log.handler() : undefined,
       wait: wait && roundTime(wait),
       hook: query.hook?.position || undefined,
       error: error === undefined ? undefined : errorOf(error, mask, query, texts),
@@ -221,8 +238,9 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
     duration: roundTime(timeOf(all)),
     failed: further.reduce((sum, group) => sum + group.failed, all.filter(({ error }) => error !== undefined).length),
     queries: all.map((query): RecordedQuery => {
-      const { system, statement, parameters = [], start, duration, rows, source, shape, wait, hook, error } = query
-      return { system, statement, parameters, start, duration, rows, source, shape, wait, hook, error }
+      const { system, statement, parameters = [], start, duration, rows, source, sender } = query
+      const { shape, wait, hook, error } = query
+      return { system, statement, parameters, start, duration, rows, source, sender, shape, wait, hook, error }
     }),
     groups: queryGroups(all, further, findings),
     findings: [...found, ...findings],

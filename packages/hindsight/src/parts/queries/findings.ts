@@ -39,14 +39,14 @@ function repetitionsOf (all: readonly Traced[], requestDuration: number, further
     // After the response they may take longer than the request.
     const total = time > requestDuration ? '' : ` of ${formatTime(requestDuration)}`
     const spent = `${further > 0 ? 'at least ' : ''}${formatTime(time)}${total}`
-    const place = queryPlace({ source: lineOf(first) })
+    const place = queryPlace({ ...first, source: lineOf(first) })
     const sent = `\`${shortShape(first.shape)}\` ${formatCount(count, 'time')} from ${place}`
     const queries = group.map(({ index }) => index)
     const isSame = further === 0 && first.isComplete && group.every(({ identity }) => identity === first.identity)
     if (isSame) return { kind: 'duplicates', text: `The same query: ${sent}, ${spent}`, queries }
     const rows = all.slice(0, first.index).findLast((query) => query.rows === count)
     if (rows === undefined) return { kind: 'repeated', text: `${sent}, ${spent}`, queries }
-    const after = `after the ${count} rows of ${queryPlace({ source: lineOf(rows) })}`
+    const after = `after the ${count} rows of ${queryPlace({ ...rows, source: lineOf(rows) })}`
     return { kind: 'n+1', text: `N+1: ${sent} ${after}, ${spent}`, queries }
   })
 }
@@ -78,7 +78,7 @@ function duplicatesOf (all: readonly Traced[], inRepeated: ReadonlySet<number>):
     return isCompared ? `${changes.get(system) ?? 0} ${identity}` : `${index}`
   })
   const same = [...groups.values()].filter(({ length }) => length > 1).map((group) => {
-    const places = [...new Set(group.map((query) => queryPlace({ source: lineOf(query) })))].join(' and ')
+    const places = [...new Set(group.map((query) => queryPlace({ ...query, source: lineOf(query) })))].join(' and ')
     return { group, places, shape: shortShape((group[0] as Traced).shape) }
   })
   return [...groupedBy(same, ({ shape, places }) => `${shape} ${places}`).values()].map((equal): Finding => {
@@ -98,7 +98,7 @@ function slowOf (all: readonly Traced[], slow: number): Finding[] {
     const [first] = group as [Traced]
     let took = `took ${formatTime(Math.max(...group.map(({ duration }) => Number(duration))))}`
     if (group.length > 1) took = `took up to ${took.slice('took '.length)}, ${group.length} times`
-    const text = `\`${shortShape(first.shape)}\` ${took}, from ${queryPlace({ source: lineOf(first) })}`
+    const text = `\`${shortShape(first.shape)}\` ${took}, from ${queryPlace({ ...first, source: lineOf(first) })}`
     return { kind: 'slow', text, queries: group.map(({ index }) => index) }
   })
 }

@@ -243,7 +243,9 @@ function groupText ({ count, duration, system, shape, sources, kind }: QueryGrou
   const [first] = sent
   const hasRows = sent.length === count && sent.every(({ rows }) => rows !== null)
   const rows = hasRows && formatCount(sent.reduce((sum, { rows }) => sum + Number(rows), 0), 'row')
-  const facts = presentItems([rows, formatTime(duration), kind, ...sources.map((source) => queryPlace({ source }))])
+  const places = sources.map((source) => queryPlace({ source }))
+  if (sources.length === 0) places.push(...new Set(presentItems(sent.map(({ sender }) => sender))))
+  const facts = presentItems([rows, formatTime(duration), kind, ...places])
   const text = count === 1 && first !== undefined ? runnableText(first) : shape
   return `${count} × ${oneLine(text)} (${facts.join(', ')})`
 }

@@ -65,9 +65,9 @@ function groupRow (group: QueryGroup, editor: EditorLink | null): SafeHtml {
 }
 
 function queryRow (query: RecordedQuery, i: number, editor: EditorLink | null, button: HtmlValue): SafeHtml {
-  const { start, duration, wait = 0, rows, source, error } = query
+  const { start, duration, wait = 0, rows, source, sender = '', error } = query
   const { message, ...facts } = error ?? {}
-  const from = source !== null && placeElement(lineOf(source), editor)
+  const from = source === null ? withPlaces(sender, editor) : placeElement(lineOf(source), editor)
   const isFailed = error !== undefined
   const failure = isFailed && html`<div class="failure">${message}</div>${pairsTable('Error', facts, '')}`
   const waited = wait >= 1 && html`<div class="note">waited ${formatTime(wait)} for a connection</div>`

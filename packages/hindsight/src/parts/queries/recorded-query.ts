@@ -16,6 +16,8 @@ export interface RecordedQuery {
   rows: number | null
   /** The line of the application that sent it, `file:line:column`; null: unknown. */
   source: string | null
+  /** Where its line is unknown: the code that has sent it, such as `the handler of GET /users (users.js:7)`. */
+  sender?: string | undefined
   /** See `shapeOf`. */
   shape: string
   error?: QueryError | undefined

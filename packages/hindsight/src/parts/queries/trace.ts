@@ -91,7 +91,8 @@ export function identityOf (value: unknown): string | null {
   return text
 }
 
-/** `file:line` of the code that sent a query. */
-export function queryPlace ({ source }: Pick<RecordedQuery, 'source'>): string {
-  return source === null ? 'an unknown line' : shortFile(lineOf(source))
+/** `file:line` of the code that sent a query; without a line, what sent it. */
+export function queryPlace ({ source, sender }: Pick<RecordedQuery, 'source' | 'sender'>): string {
+  if (source !== null) return shortFile(lineOf(source))
+  return sender ?? 'an unknown line'
 }

@@ -95,8 +95,9 @@ function queriesOutside (all: readonly Traced[], transactions: readonly Open[], 
       const { begin, tables, source } = transaction
       const table = named.find((name) => Number(tables.get(name)) <= query.start)
       if (table === undefined || begin.client !== client || !covers(transaction, query)) continue
-      const text = `\`${shortShape(shape)}\` from ${queryPlace({ source: lineOf(query) })} was sent outside of the ` +
-        `transaction that began at ${queryPlace({ source })} and had changed ${table}`
+      const place = queryPlace({ ...query, source: lineOf(query) })
+      const text = `\`${shortShape(shape)}\` from ${place} was sent outside of the ` +
+        `transaction that began at ${queryPlace({ ...begin, source })} and had changed ${table}`
       const finding = outside.get(text) ?? { kind: 'transaction', text, queries: [] }
       outside.set(text, finding)
       finding.queries.push(query.index)
@@ -108,11 +109,11 @@ function queriesOutside (all: readonly Traced[], transactions: readonly Open[], 
 /** Transactions without an end when the response had ended, in milliseconds since the request arrived. */
 function transactionsLeftOpen (transactions: readonly Open[], responseEnd: number): Finding[] {
   return transactions.filter(({ start, end }) => start < responseEnd && (end === null || end > responseEnd))
-    .map(({ source, begin: { index } }) => ({
+    .map(({ source, begin }) => ({
       kind: 'transaction',
-      text: `The transaction that began at ${queryPlace({ source })} was neither committed nor rolled back before ` +
-        'the response was sent',
-      queries: [index]
+      text: `The transaction that began at ${queryPlace({ ...begin, source })} was neither committed nor rolled ` +
+        'back before the response was sent',
+      queries: [begin.index]
     }))
 }
 
@@ -128,7 +129,7 @@ function exhaustedPool (all: readonly Traced[], lineOf: LineOf): Finding[] {
   return [{
     kind: 'pool',
     text: `${inUse} in use: ${count} waited up to ${formatTime(longest)} for one, ` +
-      `the first from ${queryPlace({ source: lineOf(first) })}`,
+      `the first from ${queryPlace({ ...first, source: lineOf(first) })}`,
     queries: waiting.map(({ index }) => index)
   }]
 }

@@ -1,7 +1,9 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { runInThisContext } from 'node:vm'
 import { Ajv } from 'ajv'
 import { PROFILE_SCHEMA } from '../../../../../docs/scripts/profile.js'
 import { QUERY_CHANNEL } from '../../../src/queries/channel.js'
@@ -252,4 +254,33 @@ inBothProducts('a command to another collection than that of the ORM is a query 
   }))
   const { queries } = queriesOf(await profileOf(app, await app.inject('/')))
   t.same(queries.map(({ statement, rows }) => `${statement} ${rows}`), ['users.findOne 3', 'audit.insert 3'])
+})
+
+/** A query that is sent when it is awaited, by the code of a package. */
+const lazily = runInThisContext('(send) => ({ then (resolve) { const end = send(); setImmediate(() => { end({ rows: 1 }); resolve([]) }) } })',
+  { filename: '/app/node_modules/lazy/index.js' }) as (send: () => unknown) => Promise<unknown[]>
+const lazyQuery = (): Promise<unknown[]> => lazily(recordQuery.bind(null, { system: 'sqlite', statement: 'select name from item', parameters: [] }))
+
+inBothProducts('a lazy query that the handler has returned: its line is unknown, but not its handler', async (t, build) => {
+  const repository = async (): Promise<unknown[]> => lazyQuery()
+  const lines = readFileSync(import.meta.filename, 'utf8').split('\n')
+  const lineOf = (text: string): number => lines.findIndex((line) => line.includes(`app.get('/${text}'`)) + 1
+  const app = await build((app) => {
+    app.get('/returned', async () => lazyQuery())
+    app.get('/sync', () => lazyQuery())
+    app.get('/repository', async () => await repository())
+    app.get('/together', async () => await Promise.all([1, 2, 3, 4, 5].map(async () => await repository())))
+    app.get('/hooked', { preHandler: (_request, _reply, done) => { done() } }, async () => lazyQuery())
+  })
+  const placesOf = async (path: string): Promise<unknown[]> => {
+    const profile = await profileOf(app, await app.inject(`/${path}`))
+    return queriesOf(profile).queries.map(({ source, sender }) => [source?.replace(/^.*\//, '').replace(/:\d+$/, '') ?? null, sender?.replace(/\(.*\//, '(')])
+  }
+  for (const path of ['returned', 'sync', 'repository']) {
+    t.same(await placesOf(path), [[null, `the handler of GET /${path} (collector.test.ts:${lineOf(path)})`]])
+  }
+  t.same(await placesOf('hooked'), [[null, undefined]], 'a hook of the route may have sent it')
+  const together = await profileOf(app, await app.inject('/together'))
+  const place = `the handler of GET /together (${relative('', import.meta.filename)}:${lineOf('together')})`
+  t.match(queriesOf(together).findings.map(({ text }) => text.split(', ')[0]), [`The same query: \`select name from item\` 5 times from ${place}`])
 })
