@@ -7,7 +7,7 @@ const SOURCE = readFileSync(import.meta.filename, 'utf8').split('\n')
 const lineOf = (name: string) => SOURCE.findIndex((text) => text.endsWith(` // ${name}`)) + 1
 
 interface Db { find: () => number[] }
-interface Shop extends FastifyInstance { db: Db, cahce: Db, deep: Db }
+interface Shop extends FastifyInstance { db: Db, cahce: Db, bd: Db, deep: Db }
 interface Request { tenant: string, custmer: string, method: string, server: Shop }
 interface Reply { page: () => string, send: (value: unknown) => unknown }
 
@@ -53,13 +53,25 @@ inBothProducts('a decorator that is undefined is explained by the scope that has
         return page()
       })
       get('/deep', async function () { return this.deep.find() })
+      get('/lines', async function () {
+        return this.db
+          .find()
+      })
+      const { db } = scope
+      get('/outside', async () => db.find())
       get('/typo', async function () { return this.cahce.find() })
+      get('/typo/other', async function () { return this.bd.find() })
       get('/typo/request', async (request) => request.custmer.trim())
       get('/unknown', async function () { return (this as unknown as { quite: Db }).quite.find() })
       get('/other', async (request) => {
         const config = JSON.parse('{}') as Shop
         return [request.method, config.db.find()]
       })
+      const service = { list () { return (this as unknown as Shop).db.find() } }
+      get('/service', async () => service.list())
+      class Service { list () { return (this as unknown as Shop).db.find() } }
+      get('/class', async () => new Service().list())
+      get('/shadow', async () => [{ tenant: undefined as unknown as string }].map(({ tenant }) => tenant.trim()))
     })
   })
   const names = { instance: 'db', request: 'tenant', reply: 'page' }
@@ -75,8 +87,10 @@ inBothProducts('a decorator that is undefined is explained by the scope that has
     }
   }
   t.equal(await whyOf('/deep'), `deep is decorated in the scope inner (${place('deep')}), not in the scope shop: register the route inside of that plugin.`)
+  for (const path of ['/lines', '/outside']) t.match(await whyOf(path), 'db is decorated in the scope database', path)
+  t.equal(await whyOf('/typo/other'), 'No scope has a decorator bd; a similar name is db.')
   t.equal(await whyOf('/typo'), 'No scope has a decorator cahce; a similar name is cache.')
   t.equal(await whyOf('/typo/request'), 'No scope has a decorator custmer; a similar name is customer.')
   t.equal(await whyOf('/unknown'), '')
-  t.equal(await whyOf('/other'), '', 'an object of another kind')
+  for (const path of ['/other', '/service', '/class', '/shadow']) t.equal(await whyOf(path), '', path)
 })
