@@ -4,73 +4,57 @@ import { handlerFrame } from './declared-place.js'
 import type { RejectedInput, StackFrame } from './exception.js'
 import { excerptAt } from './source-file.js'
 
-/** Lines of a file that are looked at. */
 const MAX_LINES = 5_000
-const DECLARATION = /^(?:const|let|var|class|function|export|import)$/
+const [OPEN, CLOSE, SPACE] = [/^[([{]$/, /^[)\]}]$/, /Comment$|^WhiteSpace$|^LineTerminatorSequence$/]
 
-/** A token of a source; `depth`: of the brackets around it. */
-interface PlacedToken { value: string, line: number, depth: number }
+/** `depth`: of the brackets around a token. */
+type Tokens = ReadonlyArray<{ value: string, line: number, depth: number }>
 
-/**
- * The line that declares the property of the first rejected field in the schema of the route, or else what is around
- * it; null where the file of the route does not have the schema.
- */
+/** The line of the first rejected field in the schema of the route, or else of what is around it; null without one. */
 export function schemaFrame (trace: RequestTrace, { part, fields: [field] = [] }: RejectedInput): StackFrame | null {
   const route = handlerFrame(trace)
   if (route === null || field === undefined) return null
-  const all = placedTokens(excerptAt(route.file, 1, 0, MAX_LINES)?.lines.join('\n') ?? '')
-  const call = all.slice(all.findIndex(({ line }) => line >= route.line))
-  const schema = propertyOf(all, untilDepth(call, call.findIndex(({ value }) => value === '(')), 'schema')
-  let found = propertyOf(all, schema, part) ?? (part === 'query' ? propertyOf(all, schema, 'querystring') : null)
-  if (found === null) return null
-  let last = found
+  const all = tokensOf(excerptAt(route.file, 1, 0, MAX_LINES)?.lines.join('\n') ?? '')
+  const call = all.slice(all.findIndex(({ line, value }) => line >= route.line && value === '(') - 1)
+  const parts = part === 'query' ? ['query', 'querystring'] : [part]
+  let found = keyIn(all, keyIn(all, call, ['schema']), parts)
+  let line = found[0]?.line ?? 0
   for (const name of field.field.split('.').filter((key) => !/^\d+$/.test(key))) {
-    found = propertyOf(all, propertyOf(all, found, 'properties') ?? found, name)
-    if (found === null) break
-    last = found
+    const properties = keyIn(all, found, ['properties'])
+    found = keyIn(all, properties.length > 0 ? properties : found, [name])
+    line = found[0]?.line ?? line
   }
-  const { line = 0 } = last[0] ?? {}
   const excerpt = excerptAt(route.file, line, 2, 4)
-  return { ...route, line, column: 0, function: `schema of ${part}.${field.field}`, ...excerpt && { excerpt } }
+  if (excerpt === undefined) return null
+  return { ...route, line, column: 0, function: `schema of ${part}.${field.field}`, excerpt }
 }
 
-function placedTokens (source: string): PlacedToken[] {
-  const tokens: PlacedToken[] = []
+function tokensOf (source: string): Tokens {
   let [line, depth] = [1, 0]
-  for (const { type, value } of jsTokens(source)) {
-    if (/^[)\]}]$/.test(value)) depth--
-    if (!/Comment$|^WhiteSpace$|^LineTerminatorSequence$/.test(type)) tokens.push({ value, line, depth })
-    if (/^[([{]$/.test(value)) depth++
+  return [...jsTokens(source)].flatMap(({ type, value }) => {
+    if (CLOSE.test(value)) depth--
+    const token = { value: value.replace(/^(["'])(\w+)\1$/, '$2'), line, depth }
+    if (OPEN.test(value)) depth++
     line += value.split('\n').length - 1
-  }
-  return tokens
-}
-
-/** The tokens from a place on, until the brackets around it are closed or one matches at the same depth. */
-function untilDepth (tokens: readonly PlacedToken[], start: number, ends = /^[,)\]}]$/): PlacedToken[] {
-  const { depth = 0 } = tokens[start] ?? {}
-  const end = tokens.findIndex((one, i) =>
-    i > start && (one.depth < depth || (one.depth === depth && ends.test(one.value))))
-  return tokens.slice(start, end === -1 ? undefined : end)
+    return SPACE.test(type) ? [] : [token]
+  })
 }
 
 /**
- * A property and its value: the only one with this name that is in the fewest brackets. Where the value is a name, the
- * only declaration of it in the file. Null where there is none.
+ * The tokens from a key on: of the only one in the fewest brackets, within the first brackets of what is given. Where
+ * its value is a name, from the only declaration of that in the file on. Empty where none is certain.
  */
-function propertyOf (
-  all: readonly PlacedToken[], tokens: readonly PlacedToken[] | null, name: string
-): PlacedToken[] | null {
-  if (tokens === null) return null
-  const [key, other] = tokens.filter(({ value }, i) => value.replace(/^(["'])(.*)\1$/, '$2') === name &&
-    /^[{,]$/.test(tokens[i - 1]?.value ?? '') && /^[:,}]$/.test(tokens[i + 1]?.value ?? '}'))
-    .sort((a, b) => a.depth - b.depth)
-  if (key === undefined || other?.depth === key.depth) return null
-  const found = untilDepth(tokens, tokens.indexOf(key))
-  if (found.length !== 1 && found.length !== 3) return found
-  const value = found.at(-1)?.value
-  const [declared, ...others] = all.filter((one, i) =>
-    one.value === value && /^(?:const|let|var)$/.test(all[i - 1]?.value ?? ''))
-  if (declared === undefined || others.length > 0) return found
-  return untilDepth(all, all.indexOf(declared), DECLARATION)
+function keyIn (all: Tokens, [first, ...given]: Tokens, names: readonly string[]): Tokens {
+  const start = given.findIndex(({ value }) => OPEN.test(value) || CLOSE.test(value) || value === ',')
+  if (!OPEN.test(given[start]?.value ?? '')) return []
+  const end = given.findIndex(({ depth }, i) => i > start && depth <= (given[start]?.depth ?? 0))
+  const [key, other] = given.slice(0, end).map((token, at) => ({ ...token, at, ends: given[at + 1]?.value ?? '' }))
+    .filter(({ value, ends, at }) => at > start && names.includes(value) && /^[:,}]$/.test(ends) &&
+      /^[{,]$/.test(given[at - 1]?.value ?? '')).sort((a, b) => a.depth - b.depth)
+  if (first === undefined || key === undefined || other?.depth === key.depth) return []
+  const from = given.slice(key.at)
+  const [name, after] = key.ends === ':' ? from.slice(2) : from
+  const declared = all.flatMap(({ value }, i) =>
+    value === name?.value && /^(?:const|let|var)$/.test(all[i - 1]?.value ?? '') ? [i] : [])
+  return /^[,}]$/.test(after?.value ?? '') && declared.length === 1 ? all.slice(declared[0]) : from
 }
