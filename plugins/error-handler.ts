@@ -39,7 +39,7 @@ export const errorHandler = fp(async function errorHandler (app: FastifyInstance
   ) {
     const trace = traceOf(request)
     // Where requests are recorded, the recorder has done it.
-    if (app.hindsight.recording === 'none') trace.beginResponse(reply)
+    if (app.hindsight.recording === 'none') trace.beginResponse(reply, payload)
     if (trace.followsAnswer) {
       const { recording } = trace
       const second = secondError(trace, payload)

@@ -117,7 +117,6 @@ export function beginObservation (app: FastifyInstance, opening: Opening, starte
     for (const path of PROFILER_PATHS) app.all(path, { config: { profile: false } as object }, notFound)
   }
   const others = debug && setting === 'always' ? addRequestHooks(app) : {}
-  response.addTo(app)
   if (debug) {
     app.addHook('preClose', async function closePages () {
       setup.beginClosing()
@@ -126,6 +125,8 @@ export function beginObservation (app: FastifyInstance, opening: Opening, starte
   }
   if (debug && opening.settings !== null) addStartMessage(app)
   const handler = setting === 'always' ? timeHandlers(app, (trace) => observer?.collectRequest(trace)) : null
+  // A response begins with the hook before.
+  response.addTo(app)
   if (handler !== null && debug) recordHooks(app, { preHandler: handler, onSend: response, ...others })
   // The first request waits for modules that are not loaded in half of the time that a plugin has, this one included.
   const { pluginTimeout = 0 } = app.initialConfig

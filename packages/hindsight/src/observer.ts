@@ -22,6 +22,8 @@ export async function openObserver (opening: Opening, prepared: PreparedServices
   /** Records a response; returns its payload, which may be changed, or a promise of it that does not reject. */
   function respond (trace: RequestTrace, payload: unknown): unknown {
     const { request, reply, recording } = trace
+    // Otherwise an earlier hook has done it.
+    if (setting !== 'always') trace.beginResponse(reply, payload)
     endHandler(recording)
     const profile = recorder.respond(trace, payload)
     if (profile === null && !recording.isRecording) return payload

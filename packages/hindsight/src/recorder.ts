@@ -57,7 +57,7 @@ export async function openRecorder (
     app.addHook('onSend', internalHook(function beginResponse (
       request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
     ) {
-      traceOf(request).beginResponse(reply)
+      traceOf(request).beginResponse(reply, payload)
       done(null, payload)
     }))
   }

@@ -3,6 +3,7 @@ import { firstAppFrame, type FlattenedException } from '../errors/exception.js'
 import { errorsOf, flattenError, maskExceptions, type RequestErrors } from '../errors/masked-exceptions.js'
 import { failureSummary } from '../errors/failure-summary.js'
 import { appSource } from '../errors/stack-frame.js'
+import { codeOf } from '../errors/thrown-value.js'
 import { NoResponseError, ProcessExitError } from '../http/http-errors.js'
 import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
@@ -16,6 +17,7 @@ import { formatInteger } from '../view/text.js'
 import { fittingLogs } from '../store/summary.js'
 import { newToken, PROFILE_VERSION, type Profile } from '../store/profile.js'
 import type { Recording } from './recording.js'
+import { lostResponse } from './lost-response.js'
 import { isConnectionError, isHeadersSent, type Sending } from './sending.js'
 
 /** The bytes of a line's JSON, beside its text. */
@@ -94,6 +96,12 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
 function errorsAtEnd (trace: RequestTrace): RequestErrors {
   const { recording, mask } = trace
   const { failure, raised, otherErrors, sending: { state } } = recording
+  if (state.kind === 'replaced') {
+    // The body of the response that is lost is written after that.
+    const isLate = (one: unknown): boolean => codeOf(one) === 'ERR_STREAM_WRITE_AFTER_END'
+    const earlier = otherErrors.filter((one) => !isLate(one))
+    return errorsOf(trace, [...earlier, lostResponse(state.lost), ...otherErrors.filter(isLate)])
+  }
   if (!('error' in state)) return errorsOf(trace, otherErrors)
   const { error } = state
   // An upload that its client breaks off is an error of the parser, too.

@@ -54,7 +54,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (trace: RequestTrac
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
     const trace = traceOf(request)
-    trace.beginResponse(reply)
+    trace.beginResponse(reply, payload)
     const { recording, recording: { timing } } = trace
     if (timing.serializeStart !== 0 && timing.serializeEnd === 0) timing.serializeEnd = performance.now()
     endHandler(recording)

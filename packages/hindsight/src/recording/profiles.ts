@@ -274,7 +274,7 @@ function collectPolicy (options: ProfilerSettings) {
   /** Whether the profile is kept, by the outcome until now: that of a failure may be where that of a success is not. */
   function isKeptByOutcome (trace: RequestTrace): boolean {
     const { otherErrors, sending } = trace.recording
-    const hasError = otherErrors.length > 0 || sending.state.kind === 'failed'
+    const hasError = otherErrors.length > 0 || /^(?:failed|replaced)$/.test(sending.state.kind)
     const isCounted = hasError || trace.reply.statusCode >= minStatus
     return isKeptOnSuccess(trace) || (hasFailed(trace) && isCounted && (errors || isSelected(trace)))
   }
@@ -286,5 +286,5 @@ function collectPolicy (options: ProfilerSettings) {
 function hasFailed ({ recording, reply }: RequestTrace): boolean {
   const { failure, routeError, otherErrors, sending: { state } } = recording
   if (failure !== null || routeError !== null || otherErrors.length > 0) return true
-  return state.kind === 'gone' || state.kind === 'failed' || reply.statusCode >= 500
+  return /^(?:gone|failed|replaced)$/.test(state.kind) || reply.statusCode >= 500
 }

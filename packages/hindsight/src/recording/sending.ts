@@ -24,6 +24,7 @@ const ALREADY_SENT = 'FST_ERR_REP_ALREADY_SENT'
  * How the response of a request ended. `begun`: whether its status and headers were on the socket.
  *
  * - `sent`: it is complete, or an event stream that its client has closed.
+ * - `replaced`: it is complete, and another one is lost, which had begun before: `lost`.
  * - `upgraded`: the connection is used for another protocol (RFC 9110, section 7.8), and has been closed.
  * - `gone`: the client closed the connection before the response was complete.
  * - `failed`: the server closed it, or the process exited: `error` is why; `bytes` were sent with the headers, where
@@ -31,6 +32,7 @@ const ALREADY_SENT = 'FST_ERR_REP_ALREADY_SENT'
  */
 export type Ending =
   | { kind: 'sent', begun: true }
+  | { kind: 'replaced', begun: true, lost: LostResponse }
   | { kind: 'upgraded', begun: false }
   | { kind: 'gone' | 'failed', begun: boolean, error: unknown, bytes?: number | undefined }
 
@@ -47,6 +49,12 @@ export type Sending =
   | { kind: 'none' | 'hijacked' | 'passing' | 'begun' }
   | { kind: 'twice', again: Error }
   | Ending
+
+/**
+ * A response whose place another one has taken: what it was, the calls that sent it, where they are known, and those
+ * that sent the other one. `isEmpty`: the other one has no payload.
+ */
+export interface LostResponse { what: string, from: Error | undefined, second: Error, isEmpty: boolean }
 
 /** An `onSend` hook that has failed. `first`: its first error, where it has failed for several responses. */
 interface FailedHook { hook: RecordedFunction, error: unknown, first: unknown }
@@ -68,6 +76,11 @@ export class SendingRecord {
   /** How many responses began to pass the hooks, and how many have passed those of the application. */
   #begun = 0
   #passed = 0
+  /** What the first one was, where it had a payload. */
+  #what: string | undefined
+  /** The calls that sent the second one. */
+  #second: Error | undefined
+  #lost: LostResponse | undefined
   /** Whether the first one is that of the error handler of a lifecycle. */
   #isAnswer = false
   #again: Error | undefined
@@ -178,7 +191,8 @@ export class SendingRecord {
     }
     // With HTTP/2, `finish` is also emitted for a response that was cut off.
     raw.once('finish', () => {
-      if (raw.writableEnded && this.#ending === undefined) end({ kind: 'sent', begun: true })
+      if (!raw.writableEnded || this.#ending !== undefined) return
+      end(this.#complete())
     })
     // The calls of this event are those of Node.js and Hindsight: they have no reason for its errors.
     raw.once('close', () => { if (this.#ending === undefined) end(withStackLimit(0, () => this.#endingOf(reply))) })
@@ -186,11 +200,15 @@ export class SendingRecord {
   }
 
   /**
-   * A response begins to pass the hooks. It is a second one where the first has not failed. `isRecorded`: with the line
-   * that has sent it.
+   * A response begins to pass the hooks: `what` is its payload, if it has one. It is a second one where the first has
+   * not failed. `isRecorded`: with the line that has sent it.
    */
-  begin (reply: FastifyReply, hasFailed: boolean, isRecorded: boolean): void {
-    if (this.#begun > 0 && !hasFailed) this.repeat(reply.request)
+  begin (reply: FastifyReply, what: string | undefined, hasFailed: boolean, isRecorded: boolean): void {
+    if (this.#begun > 0 && !hasFailed) {
+      this.repeat(reply.request)
+      this.#second = callsBefore(reply.send, MAX_SENT)
+    }
+    if (this.#begun === 0) this.#what = what
     // The hook runs in the stack of `reply.send`, unless a hook before it was asynchronous.
     if (isRecorded) this.from ??= callsBefore(reply.send, MAX_SENT)
     this.#begun++
@@ -218,11 +236,25 @@ export class SendingRecord {
   pass (payload: unknown): void {
     const wasStream = this.#stream !== undefined
     this.#passed++
+    this.#replace(payload, wasStream)
     this.#isReplaceable = this.#failedHook === undefined && (this.#passed === 1 || wasStream)
     this.#wasClosed ||= this.#socket?.destroyed === true
     this.#stream = isStream(payload) ? classOf(payload) : undefined
     // Before the headers, Fastify sends an error instead.
     watchBody(payload, (error) => { if (this.#reply?.raw.headersSent === true) this.#sendError ??= error })
+  }
+
+  /** Notes that a second response is written before the first one, which is a stream or still passes the hooks. */
+  #replace (payload: unknown, wasStream: boolean): void {
+    const [reply, what, second] = [this.#reply, this.#what, this.#second]
+    if (reply === null || what === undefined || second === undefined || hasNoBody(reply)) return
+    // Only the second one may be without a payload. A text is the second one where the first has passed.
+    const isEmpty = payload === undefined
+    const isSecond = isEmpty || (wasStream && this.#passed === 2 && this.#begun === 2 && !isStream(payload))
+    if (!isSecond || reply.raw.headersSent) return
+    this.#lost ??= { what, from: this.from, second, isEmpty }
+    this.from = second
+    this.#again = undefined
   }
 
   /** Hindsight refuses the response: the one about that is the first. */
@@ -252,7 +284,8 @@ export class SendingRecord {
     const isLogged = codeOf(error) === ALREADY_SENT
     // A response that the application has written to `reply.raw` is no first one.
     const isRepeated = isLogged || (this.#passed > 1 && isHeadersSent(error))
-    if (isRepeated && this.#answersUncaught) return []
+    // That a response is lost says the same.
+    if (isRepeated && (this.#answersUncaught || this.#lost !== undefined)) return []
     if (isLogged) this.#again ??= error as Error
     else if (isRepeated) this.repeat(request)
     // A second response is also why its payload is refused: it has the headers of the first one.
@@ -274,6 +307,12 @@ export class SendingRecord {
     this.#sentStatus ??= this.#reply.statusCode
   }
 
+  #complete (): Ending {
+    const lost = this.#lost
+    if (lost === undefined) return { kind: 'sent', begun: true }
+    return { kind: 'replaced', begun: true, lost }
+  }
+
   #endingOf (reply: FastifyReply): Ending {
     const { raw, request } = reply
     const socket = this.#socket
@@ -281,6 +320,8 @@ export class SendingRecord {
     const bytes = socket === null || before === undefined ? undefined : socket.bytesWritten - before
     // Node.js drops what it has not written when the connection is closed for an error.
     const begun = raw.headersSent && bytes !== 0
+    // The one that is lost may be written after the end.
+    if (begun && raw.writableEnded && this.#lost !== undefined) return this.#complete()
     if (isUpgraded(request, reply)) return { kind: 'upgraded', begun: false }
     const failed = (error: unknown): Ending => ({ kind: 'failed', begun, error, bytes })
     const gone: Ending = {
@@ -300,6 +341,18 @@ export class SendingRecord {
     if (isEndless(request, reply)) return { kind: 'sent', begun: true }
     return gone
   }
+}
+
+/** Whether no client receives a body of the response (RFC 9110, section 6.4.1). */
+function hasNoBody ({ request: { method }, statusCode }: FastifyReply): boolean {
+  return method === 'HEAD' || statusCode === 204 || statusCode === 304
+}
+
+/** What a payload is, in words; undefined where there is none. */
+export function payloadName (payload: unknown): string | undefined {
+  if (payload === undefined || payload === null || payload === '') return undefined
+  if (isResponse(payload) && payload.body === null) return undefined
+  return isStream(payload) ? `a stream (${classOf(payload)})` : 'a payload'
 }
 
 function watchTimeout (socket: Socket): void {

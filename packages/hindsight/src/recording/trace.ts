@@ -9,6 +9,7 @@ import type { MalformedMessage } from '../http/refused-message.js'
 import type { Mask } from '../mask/mask.js'
 import type { EditorLink } from '../view/editor.js'
 import { Recording, type Slot as PartSlot } from './recording.js'
+import { payloadName } from './sending.js'
 import { routeConfigOf, type DeclaredRoute, type RouteMatch, type RouteTable } from '../routing/route-table.js'
 import type { HookRun } from './event-recorder.js'
 import type { HookStage, PassName, Slot } from './events.js'
@@ -42,6 +43,7 @@ export class RequestTrace {
   diagnosticPolicy: string | undefined
   #recording: Recording | null = null
   #responded: FastifyReply | null = null
+  #respondedWith: string | undefined
   #reply: FastifyReply | null = null
   #context: RequestContext | undefined
   #mask: Mask | undefined
@@ -75,7 +77,7 @@ export class RequestTrace {
   get recording (): Recording {
     if (this.#recording !== null) return this.#recording
     const recording = this.#recording = new Recording()
-    if (this.#responded !== null) recording.sending.begin(this.#responded, false, false)
+    if (this.#responded !== null) recording.sending.begin(this.#responded, this.#respondedWith, false, false)
     return recording
   }
 
@@ -95,13 +97,15 @@ export class RequestTrace {
   }
 
   /** A response begins to pass the hooks: to be called by the first one. */
-  beginResponse (reply: FastifyReply): void {
+  beginResponse (reply: FastifyReply, payload: unknown): void {
+    const what = payloadName(payload)
     if (this.#recording === null && this.#responded === null) {
       this.#responded = reply
+      this.#respondedWith = what
       return
     }
     const { failure, isRecording, sending } = this.recording
-    sending.begin(reply, failure !== null, isRecording)
+    sending.begin(reply, what, failure !== null, isRecording)
   }
 
   /** Whether the response that has begun follows one of the error handler of a lifecycle. */

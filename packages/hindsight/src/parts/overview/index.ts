@@ -16,6 +16,8 @@ import type { OverviewTile, PanelView, Part } from '../part.js'
 
 /** The code of the error of a second response. */
 const REPEATED = 'FST_ERR_REP_ALREADY_SENT'
+/** That of the error of a response whose place another one has taken: its message says what the client received. */
+const LOST = 'HINDSIGHT_LOST_RESPONSE'
 const MAX_MESSAGE = 500
 const MAX_SUMMARY = 2_000
 /** Of the duration of the request: where no part has it, the time went elsewhere. */
@@ -102,7 +104,7 @@ export function outcomeSentence (profile: Profile): string {
   if (root !== last) errors = `${errorText(last)} Its root cause is ${errorText(root)}`
   if (last.logged !== undefined) return `${outcome}. ${last.logged} ${errors}${by}`
   const repeated = repeatedResponse(profile)
-  if (last.code === REPEATED) return `${outcome}.${repeated}${by}`
+  if (last.code === REPEATED || last.code === LOST) return `${outcome}.${repeated}${by}`
   if (status >= 400) return errors + by + repeated
   // The error came after the response, or the application has handled it.
   if (typeof summary === 'string') return `${outcome}.${by.slice(0, -1)}: ${errors}${repeated}`
@@ -136,7 +138,9 @@ function senderOf (profile: Profile, hook: ListenerEvent | undefined): string {
 /** Which lines sent two responses, as far as they are certain; empty where there was one. */
 function repeatedResponse (profile: Profile): string {
   const all = [profile.exceptions, ...otherChains(profile)].flatMap((chain) => listOf(chain))
-  const repeated = all.find(({ code }) => code === REPEATED) as FlattenedException | undefined
+  const errorOf = (code: string) => all.find((one) => one.code === code) as FlattenedException | undefined
+  const [lost, repeated] = [errorOf(LOST), errorOf(REPEATED)]
+  if (lost !== undefined) return ` ${errorText(lost).replace(/^.*?: /, '')}`
   if (repeated === undefined) return ''
   const { sentBy, bodyNote = '' } = dataOf(profile, 'response')
   const frame = firstAppFrame([repeated])

@@ -131,9 +131,10 @@ const TEXT = /^text\/|json|xml|javascript/i
  * payload without the toolbar.
  */
 function recordResponse (trace: RequestTrace, payload: unknown, content: unknown = payload): void {
-  const { recording } = trace
-  // Of two responses the first is sent.
-  if (recording.sending.again !== undefined && recording.get(sent) !== undefined) return
+  const { recording, recording: { sending }, reply } = trace
+  // Of two responses the first is sent, but for a stream that has not begun.
+  const isSecond = reply.raw.headersSent || (sending.again !== undefined && sending.stream === undefined)
+  if (isSecond && recording.get(sent) !== undefined) return
   const user = userRecord(trace)
   const watched = watchResponse(payload)
   const sizeOfPayload = sizeOf(payload)
