@@ -202,7 +202,9 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
     const connection = query.connection === undefined ? undefined : connections.indexOf(query.connection)
     const place = statements.get(query.statement) ?? statements.size
     statements.set(query.statement, place)
-    const values = (isHidden === true ? null : identityOf(query.parameters)) ?? `?${index}`
+    // Some channels publish no values.
+    const isKnown = query.parameters !== undefined || !hasPlaceholders
+    const values = (isHidden === true || !isKnown ? null : identityOf(query.parameters)) ?? `?${index}`
     // A spread takes ten times as long here.
     return {
       system,
@@ -220,7 +222,7 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
       error: error === undefined ? undefined : errorOf(error, mask, query, texts),
       index,
       identity: `${client} ${place} ${values}`,
-      isComplete: isPartial !== true && isHidden !== true && (query.parameters !== undefined || !hasPlaceholders),
+      isComplete: isPartial !== true && isHidden !== true && isKnown,
       frames,
       client,
       connection,

@@ -1,20 +1,26 @@
+import { dirname } from 'node:path'
 import { attemptCall } from '../../call.js'
+import { preparedDrivers } from '../../prepared-drivers.js'
 import { observedKinds } from '../../queries/channel.js'
 import { require, versionOfFile } from '../../require.js'
 import type { TimeBudget } from '../../recording/work-log.js'
 import type { BuiltRequest } from '../part.js'
+import { LIBRARIES } from './channels.js'
 
-/** Drivers that publish no channel, and what `observe` takes. */
+/** Drivers that publish nothing, and what `observe` takes. */
 const DRIVERS = [
   { name: 'pg', client: 'pool' },
   { name: 'postgres', client: 'sql' },
   { name: 'better-sqlite3', client: 'database' },
   { name: 'mongodb', client: 'client' }
 ]
+/** Libraries whose earlier releases publish nothing. Mongoose sends its queries by mongodb. */
+const PUBLISHERS = LIBRARIES.flatMap(({ name, since }) =>
+  since === undefined || name === 'mongoose' ? [] : [{ name, since }])
 /** The share of a request that waits for neither a query nor a call: from here on its page names the driver. */
 const LEAST_SHARE = 0.2
 
-export interface UnseenDriver { name: string, version: string, client: string }
+export interface UnseenDriver { name: string, version: string, client?: string, since?: string }
 
 /** The drivers that are loaded and of which no client is observed, for a request that may have waited for one. */
 export function unseenData ({ trace, collectors }: BuiltRequest): { unseen: UnseenDriver[] } | undefined {
@@ -31,30 +37,38 @@ export function unseenData ({ trace, collectors }: BuiltRequest): { unseen: Unse
 
 function unseenDrivers (): UnseenDriver[] {
   const files = Object.keys(require.cache)
-  return DRIVERS.flatMap(({ name, client }) => {
+  const found: UnseenDriver[] = []
+  for (const driver of [...DRIVERS, ...PUBLISHERS]) {
     // A kind is named by its objects and their driver: `MongoClient of mongodb`.
-    const isObserved = [...observedKinds].some((kind) => new RegExp(` of ${name}(?:,|$)`).test(kind))
-    if (isObserved) return []
-    const version = attemptCall(() => loadedVersion(files, name))
-    if (version === undefined) return []
-    return [{ name, version, client }]
-  })
+    const isObserved = [...observedKinds].some((kind) => new RegExp(` of ${driver.name}(?:,|$)`).test(kind))
+    if (isObserved) continue
+    const isSeen = (version: string): boolean =>
+      'since' in driver ? isSince(version, driver.since) : preparedDrivers.includes(`${driver.name} ${version}`)
+    const version = attemptCall(() => loadedVersions(files, driver.name))?.find((version) => !isSeen(version))
+    if (version !== undefined) found.push({ ...driver, version })
+  }
+  return found
 }
 
-function loadedVersion (files: readonly string[], name: string): string | undefined {
-  for (const file of files) {
-    const version = versionOfFile(file, name)
-    if (version !== undefined) return version
-  }
-  return undefined
+/** Whether a version is a release or a later one. */
+function isSince (version: string, release: string): boolean {
+  return version.localeCompare(release, 'en', { numeric: true }) >= 0
+}
+
+/** The versions of a package that are loaded: copies of several may be. */
+function loadedVersions (files: readonly string[], name: string): string[] {
+  const folders = new Map(files.map((file) => [dirname(file), file]))
+  return [...new Set([...folders.values()].flatMap((file) => versionOfFile(file, name) ?? []))]
 }
 
 /** That the queries of a driver are not recorded, and what records them. */
-export function unseenSentence ({ name, version, client }: UnseenDriver): string {
+export function unseenSentence ({ name, version, client, since }: UnseenDriver): string {
+  const problem = `${name} ${version} is loaded, and its queries are not recorded`
+  if (since !== undefined) return `${problem}: use ${since} or later, which publishes them`
   const preload = '--import fastify-hindsight/register'
   const [, script = ''] = process.argv
   // These start the process themselves.
   const isStarted = /[\\/](?:fastify-cli|@nestjs)[\\/]|[\\/]\.bin[\\/](?:fastify|nest)$/.test(script)
   const start = isStarted ? `set NODE_OPTIONS to "${preload}"` : `start Node.js with ${preload}`
-  return `${name} ${version} is loaded, and its queries are not recorded: ${start}, or call observe(${client})`
+  return `${problem}: ${start}, or call observe(${client})`
 }

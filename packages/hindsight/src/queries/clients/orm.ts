@@ -7,6 +7,7 @@ const SYSTEMS: Readonly<Record<string, string>> = {
   'aurora-postgres': 'postgresql',
   'aurora-mysql': 'mysql',
   'better-sqlite3': 'sqlite',
+  mssql: 'microsoft.sql_server',
   sqlite3: 'sqlite'
 }
 

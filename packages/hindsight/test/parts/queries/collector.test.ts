@@ -1,11 +1,13 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks'
-import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { channel, subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel'
 import { readFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { runInThisContext } from 'node:vm'
 import { Ajv } from 'ajv'
+import t from 'tap'
 import { PROFILE_SCHEMA } from '../../../../../docs/scripts/profile.js'
+import { LIBRARIES } from '../../../src/parts/queries/channels.js'
 import { QUERY_CHANNEL } from '../../../src/queries/channel.js'
 import { recordQuery } from '../../../src/queries/observe.js'
 import { announceQuery, beginQuery, callAsync, callBack, callSync, endQuery, type Query } from '../../../src/queries/query.js'
@@ -170,6 +172,46 @@ inBothProducts('a statement that node:sqlite publishes is recorded once', async 
   t.same(others, [])
   const { queries } = queriesOf(await profileOf(app, await app.inject('/observed')))
   t.match(queries, [{ statement: 'select 1' }])
+})
+
+/** Publishes what mssql 12.4 and later do for a method that returns a promise. */
+const byMssql = async (of: string, context: object, result: unknown): Promise<unknown> =>
+  await tracingChannel(`mssql:${of}`).tracePromise(async () => result instanceof Error ? await Promise.reject(result) : result, context)
+
+inBothProducts('what mssql publishes', async (t, build) => {
+  const [rows, ids] = [{ recordset: [{ id: 1 }, { id: 2 }], rowsAffected: [2] }, { requestId: 1, poolId: 1 }]
+  const command = 'select * from [item] where id = @id'
+  const app = await build((app) => {
+    app.get('/', async () => {
+      await byMssql('query', { command, parameters: ['id'], ...ids }, rows)
+      await byMssql('batch', { command: "delete from item where name = 'one'", ...ids }, { recordset: undefined, rowsAffected: [1, 2] })
+      await byMssql('execute', { procedure: 'dbo.stock', parameters: ['id'], ...ids }, { recordset: [], rowsAffected: [] })
+      await byMssql('bulk', { table: 'dbo.item', rowCount: 4, ...ids }, { rowsAffected: 4 })
+      await byMssql('prepared-statement:execute', { statement: command, parameters: ['id'], handle: 1 }, new Error('broken')).catch(() => {})
+      await new Promise((resolve) => {
+        const send = (callback: (error: null, recordsets: unknown) => void): void => { callback(null, [[{ id: 1 }]]) }
+        tracingChannel('mssql:query').traceCallback(send, 0, { command: 'select 1 as id', ...ids }, undefined, resolve)
+      })
+    })
+    app.get('/loop', async () => { for (let id = 0; id < 5; id++) await byMssql('query', { command, parameters: ['id'], ...ids }, rows) })
+  })
+  const { queries } = queriesOf(await profileOf(app, await app.inject('/')))
+  t.match(queries, [
+    { system: 'microsoft.sql_server', statement: command, parameters: [], rows: 2, shape: 'select * from [item] where id = ?', source: /collector\.test\.ts/ },
+    { statement: /^delete/, rows: 3 }, { statement: 'exec dbo.stock', rows: 0 }, { statement: 'insert bulk dbo.item', rows: 4 },
+    { statement: command, rows: null, error: { message: 'broken' } }, { statement: 'select 1 as id', rows: 1 }
+  ])
+  const { findings, groups } = queriesOf(await profileOf(app, await app.inject('/loop')))
+  t.match(findings, [{ kind: 'repeated' }], 'whether the values are the same is unknown')
+  t.match(groups, [{ count: 5, distinct: 5 }])
+})
+
+t.test('the documents have a row for each library that publishes its queries', async (t) => {
+  const text = readFileSync(new URL('../../../../../docs/how-to/queries.md', import.meta.url), 'utf8')
+  for (const { name, since } of LIBRARIES) {
+    const row = since === undefined ? `Releases of \`${name}\` with the channel` : `| \`${name}\` | ${since} |`
+    t.match(text, row)
+  }
 })
 
 inBothProducts('a callback has the context of its request in each copy of the package', async (t, build) => {

@@ -15,6 +15,9 @@ import Fastify from 'fastify'
 import pg from 'pg'
 import { hindsight } from ${JSON.stringify(join(PACKAGE, 'src/hindsight.ts'))}
 import { observe } from ${JSON.stringify(join(PACKAGE, 'src/queries.ts'))}
+import { preparedDrivers } from ${JSON.stringify(join(PACKAGE, 'src/prepared-drivers.ts'))}
+import { createRequire } from 'node:module'
+const { version } = createRequire(import.meta.url)('pg/package.json')
 const silent = net.createServer((socket) => socket.on('error', () => {})).listen(0)
 const pool = new pg.Pool({ host: '127.0.0.1', port: silent.address().port, user: 'u', database: 'd', connectionTimeoutMillis: 200 })
 const app = Fastify()
@@ -47,6 +50,19 @@ t.test('a driver that is loaded and not observed is named where a request waited
 t.test('a driver of which a client is observed is not named', async (t) => {
   const [waited = ''] = await markdownOf('observe(pool)')
   t.notMatch(waited, /is loaded/)
+})
+
+t.test('a driver that the preload has prepared and loaded is not named: its clients are observed', async (t) => {
+  const [waited = ''] = await markdownOf("preparedDrivers.push('pg ' + version)")
+  t.notMatch(waited, /is loaded/)
+  const [other = ''] = await markdownOf("preparedDrivers.push('pg 7.0.0')")
+  t.match(other, /pg 8.* is loaded/, 'of another version')
+})
+
+t.test('a library that publishes its queries in a later release', (t) => {
+  t.equal(unseenSentence({ name: 'ioredis', version: '5.4.1', since: '5.11' }), 'ioredis 5.4.1 is loaded, and its queries are not recorded: ' +
+    'use 5.11 or later, which publishes them')
+  t.end()
 })
 
 t.test('the sentence of commands that start the process', (t) => {
