@@ -51,14 +51,16 @@ export function prepareDrivers (): void {
 }
 
 function prepareDriver ({ name, makers, nested }: Driver, require: Require): void {
-  const exported = require(name) as object
   const file = require.resolve(name)
+  const isEarly = require.cache[file] !== undefined
+  const exported = require(name) as object
   const loaded = require.cache[file]
   if (loaded === undefined || prepared.has(exported)) return
   if (makers.includes('default')) loaded.exports = observedMaker(exported as Maker)
   else loaded.exports = observedExports(exported, makers, nested)
   prepared.add(loaded.exports as object)
-  preparedDrivers.push(`${name} ${versionOfFile(file, name) ?? ''}`.trim())
+  // Code that has loaded it before makes clients that are not observed.
+  if (!isEarly) preparedDrivers.push(`${name} ${versionOfFile(file, name) ?? ''}`.trim())
 }
 
 const prepared = new WeakSet<object>()
@@ -82,7 +84,11 @@ function observedExports (exported: object, makers: readonly string[], nested?: 
 function observedMaker (maker: Maker): Maker {
   const known = proxies.get(maker) ?? new Proxy(maker, {
     construct: (target, args, newTarget) => observed(Reflect.construct(target, args, newTarget) as object),
-    apply: (target, self, args) => observed(Reflect.apply(target as never, self, args) as object)
+    apply: (target, self, args) => observed(Reflect.apply(target as never, self, args) as object),
+    // Containers of dependencies read it. That of a proxy is the text of a native function.
+    get (target, key, self): unknown {
+      return key === 'toString' ? target.toString.bind(target) : Reflect.get(target, key, self)
+    }
   })
   proxies.set(maker, known)
   proxies.set(known, known)

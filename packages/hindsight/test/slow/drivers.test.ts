@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { isLong } from '../support/long.js'
 import { link, pack, unpack } from '../support/packed.js'
+import { postgresServer } from '../support/postgres.js'
 
 const run = promisify(execFile)
 const FIXTURE = join(import.meta.dirname, 'support/drivers-app.mts')
@@ -23,7 +24,7 @@ t.setTimeout(600_000)
 
 t.before(async () => {
   const { filename } = await pack(folder)
-  const packages = ['fastify', 'pg', 'postgres', 'mongodb', 'tsx', 'ts-node', 'typescript', '@types/node', 'undici-types']
+  const packages = ['fastify', 'pg', 'pg-cursor', 'pg-query-stream', 'postgres', 'mongodb', 'tsx', 'ts-node', 'typescript', '@types/node', 'undici-types']
   for (const name of [...await unpack(join(folder, filename), project), ...packages]) link(project, name)
   writeFileSync(join(project, 'package.json'), '{ "private": true }')
   writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions: { module: 'commonjs', target: 'es2022', esModuleInterop: true } }))
@@ -92,6 +93,46 @@ t.test('HINDSIGHT_QUERIES=off prepares no driver', async (t) => {
   t.notMatch(printed, /with queries/)
   t.same(facts, [true, true, true, true, true, 'function', false])
   t.same(sent, {}, 'no route has a query')
+})
+
+t.test('an application with PostgreSQL sees the same with the preload', async (t) => {
+  const server = await postgresServer(t)
+  if (server === null) return
+  await server.psql('create table item (id int primary key)')
+  copyFileSync(join(import.meta.dirname, 'support/pg-program.mjs'), join(project, 'program.mjs'))
+  const show = async (queries: string): Promise<[seen: string, sent: unknown[][]]> => {
+    const { stdout } = await run(process.execPath, [PRELOAD, 'program.mjs'], {
+      cwd: project, env: { ...process.env, NODE_ENV: 'development', HINDSIGHT_QUERIES: queries, DATABASE_URL: server.url }
+    })
+    return [/^\|[^]*^(?=\[)/m.exec(stdout)?.[0] ?? stdout, JSON.parse(/^\[.*\]$/m.exec(stdout)?.[0] ?? '') as unknown[][]]
+  }
+  const [seen, sent] = await show('on')
+  const [before, none] = await show('off')
+  t.equal(seen, before)
+  t.match(seen, /'ok'|generate|ROLLBACK/)
+  t.same(none, [])
+  const statements = ['select 8::bigint as big', 'select $1::int as n', 'select current_user as who', 'begin', 'insert into item values ($1)',
+    'insert into item values ($1)', 'insert into item values (1)', 'rollback', 'select generate_series(1, 5) as n',
+    'select generate_series(6, 7) as n', 'select count(*) from item', 'select nothing']
+  t.same(sent.map(([statement]) => statement), statements)
+  t.same(sent.filter(([,, source]) => !/program\.mjs:\d+:\d+$/.test(String(source))), [], 'each has its line')
+  t.same(sent.flatMap(([,,, code]) => code ?? []), ['23505', '42703'])
+})
+
+t.test('a driver that is loaded before the preload is named where nothing of it is observed', async (t) => {
+  writeFileSync(join(project, 'early.cjs'), "globalThis.pg = require('pg')")
+  writeFileSync(join(project, 'late.mjs'), `import Fastify from 'fastify'
+const { pg } = globalThis
+const silent = (await import('node:net')).createServer((socket) => socket.on('error', () => {})).listen(0)
+const pool = new pg.Pool({ host: '127.0.0.1', port: silent.address().port, user: 'u', database: 'd', connectionTimeoutMillis: 300 })
+const app = Fastify()
+app.get('/', async () => await pool.query('select 1').catch(() => []))
+const { headers } = await app.inject('/')
+console.log((await app.inject('/_profiler/' + headers['x-debug-token'] + '.md')).body)
+process.exit()`)
+  const env = { ...process.env, NODE_ENV: 'development' }
+  const { stdout } = await run(process.execPath, ['--require=./early.cjs', '--require=fastify-hindsight/register', 'late.mjs'], { cwd: project, env })
+  t.match(stdout, /pg 8\.\d+\.\d+ is loaded, and its queries are not recorded: /)
 })
 
 t.test('in production no driver is prepared', async (t) => {
