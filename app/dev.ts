@@ -16,7 +16,7 @@ async function start (): Promise<void> {
     await cli.listen([...flags, '--address', host, join(import.meta.dirname, 'app.ts')], {}, {}, application)
   } catch (error) {
     await app?.close()
-    printFailure(error, app)
+    await printFailure(error, app)
     await serveFailure(error, { host, port: Number(port) }, app)
   }
 }

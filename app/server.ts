@@ -23,7 +23,7 @@ async function start (): Promise<void> {
     await app.listen({ host, port })
   } catch (error) {
     await app?.close()
-    return printFailure(error, app)
+    return await printFailure(error, app)
   }
   // After the start: a process that could not start would otherwise end with the exit code 0.
   closeGracefully(app, environment)
@@ -41,7 +41,7 @@ function logDestination (): DestinationStream {
   return destination
 }
 
-start().catch((error: unknown) => { printFailure(error) })
+start().catch(printFailure)
 
 /** Milliseconds after `closeDelay` and `closeTimeout` for profiles to be written and stores to be closed. */
 const FLUSH_TIMEOUT = 8_000

@@ -24,8 +24,12 @@ const SEPARATE = ['clock.js', 'require.js', 'queries/']
 const ENTRIES = ['index', 'nest', 'queries', 'recorder', 'server-options', 'storage', 'storage-contract']
 /** Modules that keep their place: entries, and what a file that is not compiled loads. */
 const KEPT = [...ENTRIES, 'drivers', 'failed-start', 'preload', 'cli/run']
-/** Chunks with all that these modules import, without what an earlier chunk has: for each start, and for recording. */
+/**
+ * Chunks with all that these modules import, without what an earlier chunk has: for a lifecycle in production, for each
+ * start of the plugin, and for recording.
+ */
 const CHUNKS = {
+  recorder: ['recorder.js'],
   hindsight: ['index.js'],
   observer: ['observer.js', 'store/memory.js', 'store/sqlite.js', 'store/sqlite/availability.js']
 }

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { checkOptions } from './check-options.js'
 import { ApplicationSetup, traceOf, type Lifecycle } from './recording/trace.js'
 import type { HindsightOptions, ProfilerSettings } from './options.js'
-import type { ApplicationServices, ResolvedOptions } from './prepare.js'
+import type { ApplicationServices, ResolvedOptions } from './services.js'
 import { RouteTable } from './routing/route-table.js'
 
 const ONLY_ERRORS: ProfilerSettings = { onlyExceptions: true, minStatus: 500, production: true }

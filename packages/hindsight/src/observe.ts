@@ -50,7 +50,7 @@ export function beginObservation (app: FastifyInstance, opening: Opening, starte
   /** Undefined while it is loaded, null where that has failed. */
   let observer: Observer | null | undefined
 
-  const prepared = import('./prepare.js').then(({ prepareServices }) => prepareServices(setup, opening))
+  const prepared = import('./prepare.js').then(({ prepareRecording }) => prepareRecording(setup, opening))
   const loaded = prepared.then(async (services) => {
     const { openObserver } = await import('./observer.js')
     observer = await openObserver(opening, services)

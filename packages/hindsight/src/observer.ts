@@ -1,10 +1,11 @@
 import type { Opening } from './begin.js'
 import { pageServer } from './page-server.js'
-import { openServices, type PreparedServices } from './prepare.js'
+import { openServices } from './prepare.js'
 import type { RequestTrace } from './recording/trace.js'
 import { insertToolbar } from './reading/pages/toolbar/insert.js'
 import { diagnosticAnswer } from './recording/diagnostic-page.js'
 import { addServerTiming, endHandler, watchErrorHandlers } from './recording/handler-time.js'
+import type { PreparedServices } from './services.js'
 
 export type Observer = Awaited<ReturnType<typeof openObserver>>
 

@@ -2,27 +2,15 @@
  * The entry point for frameworks that run a lifecycle of their own: the recorder, and what such a framework shares with
  * it. An application registers the plugin instead. `docs/reference/recorder.md` describes it.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyListenOptions } from 'fastify'
 import { beginServices } from './begin.js'
-import { addStartMessage, observeRoutes } from './observe.js'
-import { openServices, prepareServices } from './prepare.js'
-import { internalHook, type LastHook } from './recording/hooks.js'
-import { traceOf, type Lifecycle } from './recording/trace.js'
 import type { HindsightOptions } from './options.js'
 import type { Part } from './parts/part.js'
-import { addRequestHooks } from './parts/hooks.js'
 import { createTables as createPgTables, openPool as openPgPool } from './postgres.js'
-import { recordHooks } from './recording/application-hooks.js'
-import { timeHandlers } from './recording/handler-time.js'
-
-/** What `openRecorder` resolves to. */
-export interface OpenedRecorder {
-  /**
-   * To be called after the listeners were registered: marks the beginning of the handler after their `preHandler`
-   * hooks, and the end of the response after their `onSend` hooks.
-   */
-  readonly addLastHooks: () => void
-}
+import type { OpenedRecorder } from './record-lifecycle.js'
+import type { Lifecycle } from './recording/trace.js'
+import type { ProfilerPagesOptions } from './routes/profiler-pages.js'
+import { ApplicationServices, prepareServices } from './services.js'
 
 /**
  * Opens the recorder for a lifecycle: decorates the application with `app.hindsight`, begins a recording with each
@@ -33,62 +21,14 @@ export async function openRecorder (
   app: FastifyInstance, options: HindsightOptions, lifecycle: Lifecycle, parts: readonly Part[] = []
 ): Promise<OpenedRecorder> {
   const opening = beginServices(app, options, lifecycle)
-  const { setup, settings } = opening
-  const { debug, recording } = setup
-  observeRoutes(opening)
-  const prepared = prepareServices(setup, opening, parts)
-  // Stacks show the source that was written.
-  if (debug) process.setSourceMapsEnabled(true)
-  let handler: LastHook | null = null
-  if (recording === 'always') {
-    handler = timeHandlers(app)
-    recordHooks(app, { preHandler: handler, ...debug && addRequestHooks(app) })
+  const { setup } = opening
+  setup.routeTable.observe(app, setup.debug)
+  if (setup.recording !== 'none') {
+    const { recordLifecycle } = await import('./record-lifecycle.js')
+    return await recordLifecycle(app, opening, parts)
   }
-  if (recording !== 'none') {
-    app.addHook('onRequest', internalHook(function beginRequest (request, reply, done) {
-      const trace = traceOf(request)
-      trace.begin(reply)
-      app.hindsight.recorder?.begin(trace)
-      done()
-    }))
-  }
-  // The first hook of a response; `timeHandlers` has another one.
-  if (recording === 'on-failure') {
-    app.addHook('onSend', internalHook(function beginResponse (
-      request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
-    ) {
-      traceOf(request).beginResponse(reply, payload)
-      done(null, payload)
-    }))
-  }
-  opening.publish(await openServices(setup, prepared))
-  if (debug && recording !== 'none' && settings !== null) addArrivalHook(app)
-  if (debug && settings !== null) addStartMessage(app)
-  return {
-    addLastHooks () {
-      handler?.addTo(app)
-      if (recording !== 'none') addReadyHook(app)
-    }
-  }
-}
-
-function addArrivalHook (app: FastifyInstance): void {
-  app.addHook('onRequest', internalHook(function recordArrival (request, _reply, done) {
-    const arrival = app.hindsight.recorder?.arrive(traceOf(request))
-    if (arrival === undefined) done()
-    else arrival.then(() => done(), done)
-  }))
-}
-
-type Sent = (error: null, payload: unknown) => void
-
-function addReadyHook (app: FastifyInstance): void {
-  app.addHook('onSend', internalHook(function noteResponse (
-    request: FastifyRequest, _reply: FastifyReply, payload: unknown, done: Sent
-  ) {
-    app.hindsight.recorder?.ready(traceOf(request))
-    done(null, payload)
-  }))
+  opening.publish(new ApplicationServices(setup, prepareServices(setup, opening)))
+  return { addLastHooks () {} }
 }
 
 // The recorder and its recordings.
@@ -135,7 +75,6 @@ export { routeConfigOf, routeName, routerOptionsOf } from './routing/route-table
 export type { RecordedConfig, RouteConfig, RouteMatch } from './routing/route-table.js'
 export { byOption } from './errors/refusal.js'
 export { isError, messageOf, nameOf, readProperty, statusOf } from './errors/thrown-value.js'
-export { exceptionsOf } from './errors/masked-exceptions.js'
 export { handlerFrame, applicationFrame } from './errors/declared-place.js'
 export { addInternalFolder, placeOf } from './errors/stack-frame.js'
 export { attemptCall, settlesWithin, withStackLimit } from './call.js'
@@ -151,7 +90,6 @@ export { noteText, pairsSection, rowsSection } from './view/components.js'
 
 // How a failure, a redirect and a failed start are rendered.
 export { plainStack, renderShortError } from './error-page/plain-pages.js'
-export { printFailure, serveFailure } from './failed-start.js'
 export { html, redirectPage, type SafeHtml } from './view/text.js'
 
 /** Loads what renders the diagnostic page and inserts the toolbar: debug mode alone needs it. */
@@ -162,4 +100,19 @@ export async function loadDebugPages () {
 }
 
 /** The routes of the profiler as a Fastify plugin, at the root of the application: its pages, the toolbar, previews. */
-export { profilerPages } from './routes/profiler-pages.js'
+export async function profilerPages (app: FastifyInstance, options: ProfilerPagesOptions): Promise<void> {
+  const pages = await import('./routes/profiler-pages.js')
+  await pages.profilerPages(app, options)
+}
+
+/** Prints why the service could not start: the place, its source, and the error. */
+export async function printFailure (error: unknown, app?: FastifyInstance): Promise<void> {
+  const failedStart = await import('./failed-start.js')
+  failedStart.printFailure(error, app)
+}
+
+/** Answers all requests with the diagnostic page of a failed start until the process ends. The page reloads itself. */
+export async function serveFailure (error: unknown, at: FastifyListenOptions, failed?: FastifyInstance): Promise<void> {
+  const failedStart = await import('./failed-start.js')
+  await failedStart.serveFailure(error, at, failed)
+}

@@ -3,6 +3,7 @@ import { isInjection } from 'light-my-request'
 import { attemptCall, callsBefore } from '../call.js'
 import { performance } from '../clock.js'
 import { doInternalWork } from './event-loop.js'
+import { exceptionsOf } from '../errors/masked-exceptions.js'
 import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
@@ -183,6 +184,11 @@ export class Recorder {
     if (!recording.isRecording) recording.isPartial = true
     this.startRecording(trace)
     recording.events?.setCurrentCode(reply, 'error handler')
+  }
+
+  /** Flattens and masks the error of a failed request, for its page and its profile. */
+  collectExceptions (trace: RequestTrace): void {
+    trace.recording.measureInternal(() => exceptionsOf(trace))
   }
 
   /** Adds an error that was raised beside the one that the response is about, at any time. */
