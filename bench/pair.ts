@@ -1,4 +1,5 @@
 import { Client, Server } from './processes.js'
+import { referenceFolder } from './reference.js'
 import type { Scenario } from './scenarios.js'
 
 /** The middle of many values, and the quarters below and above it. */
@@ -15,6 +16,8 @@ export interface Result {
   ratio: Quartiles
   /** Microseconds of CPU time a request. */
   cpu: { subject: Quartiles, base: Quartiles }
+  /** Our CPU time divided by that of the reference commit; undefined: it was not measured. */
+  ofReference?: Quartiles
   /** The part of it that the thread which answers requests takes; `NaN` where the system does not report it. */
   main: { subject: Quartiles, base: Quartiles, added: Quartiles }
   /** Requests a second, with the load on the same machine. */
@@ -47,19 +50,18 @@ const CONNECTIONS = 10
 const ROUNDS = 4
 
 /**
- * Measures a scenario against its base. The processes of each pair are new: V8 optimizes the same code differently from
- * process to process, by a fifth of a request. Their rounds take turns, so that other work of the machine affects both.
+ * Measures a scenario against its base, and the reference commit where it has one. The processes of each pair are new:
+ * V8 optimizes the same code differently from process to process, by a fifth of a request. Their rounds take turns, so
+ * that other work of the machine affects all.
  */
 export async function measurePair (scenario: Scenario, options: PairOptions): Promise<Result> {
-  const [ours, theirs]: [Round[], Round[]] = [[], []]
-  for (let pair = 0; pair < options.pairs; pair++) {
-    const [our, their] = await measureOnce(scenario, options)
-    ours.push(our)
-    theirs.push(their)
-  }
+  const measured: Round[][] = []
+  for (let pair = 0; pair < options.pairs; pair++) measured.push(await measureOnce(scenario, options))
+  const [ours = [], theirs = [], references = []] = [0, 1, 2].map((side) => measured.flatMap((rounds) => rounds[side] ?? []))
   return {
     name: scenario.name,
     ratio: quartiles(ours.map(({ cpu }, i) => (theirs[i] as Round).cpu / cpu)),
+    ...references.length > 0 && { ofReference: quartiles(ours.map(({ cpu }, i) => cpu / (references[i] as Round).cpu)) },
     cpu: { subject: quartiles(ours.map(({ cpu }) => cpu)), base: quartiles(theirs.map(({ cpu }) => cpu)) },
     main: {
       subject: quartiles(ours.map(({ main }) => main)),
@@ -73,33 +75,35 @@ export async function measurePair (scenario: Scenario, options: PairOptions): Pr
 
 async function measureOnce (
   scenario: Scenario, { requests, warmUp, cpuProfiles }: PairOptions
-): Promise<[Round, Round]> {
+): Promise<Round[]> {
   const client = new Client()
   const flags = cpuProfiles === undefined
     ? []
     : ['--cpu-prof', `--cpu-prof-dir=${cpuProfiles}`, '--cpu-prof-interval=250']
-  const subject = await Server.start(scenario.subject.variant, { ...scenario.subject, flags })
-  const base = await Server.start(scenario.base.variant, scenario.base)
+  const servers = [
+    await Server.start(scenario.subject.variant, { ...scenario.subject, flags }),
+    await Server.start(scenario.base.variant, scenario.base)
+  ]
+  if (scenario.reference !== undefined) servers.push(await Server.start(scenario.reference, { folder: referenceFolder() }))
   const count = Math.ceil(Math.min(requests, scenario.requests ?? requests) / ROUNDS)
-  const [ours, theirs]: [Round[], Round[]] = [[], []]
+  const rounds = servers.map((): Round[] => [])
   try {
     // No more at once than can wait to be written, where a profile is large.
     const warm = Math.min(warmUp, scenario.warmUp ?? warmUp)
-    for (const server of [subject, base]) {
+    for (const server of servers) {
       const since = performance.now()
       for (let left = warm; left > 0 && performance.now() - since < WARM_UP; left -= count) {
         await measureRound(client, server, scenario, Math.min(left, count))
       }
     }
     for (let round = 0; round < ROUNDS; round++) {
-      theirs.push(await measureRound(client, base, scenario, count))
-      ours.push(await measureRound(client, subject, scenario, count))
+      for (const [i, server] of servers.entries()) rounds[i]?.push(await measureRound(client, server, scenario, count))
     }
   } finally {
     client.close()
-    await Promise.all([subject.close(), base.close()])
+    await Promise.all(servers.map((server) => server.close()))
   }
-  return [meanOf(ours), meanOf(theirs)]
+  return rounds.map(meanOf)
 }
 
 function meanOf (rounds: readonly Round[]): Round {

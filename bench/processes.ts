@@ -1,10 +1,12 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Load, Loaded } from './load.js'
 import type { Question, Usage } from './server.js'
 
 const FOLDER = import.meta.dirname
+const ROOT = join(FOLDER, '..')
 
 /**
  * Flags of every server. V8 enlarges the young generation step by step, and its garbage collections during the warm-up
@@ -18,6 +20,8 @@ export interface ServerOptions {
   production?: boolean
   /** Further flags of Node.js. */
   flags?: readonly string[]
+  /** The folder of another commit, whose variant is served. */
+  folder?: string
 }
 
 /** The first message of a server. */
@@ -40,9 +44,12 @@ export class Server {
   }
 
   /** Starts a variant, run as `npm start` runs the service. */
-  static async start (variant: string, { production = true, flags = [] }: ServerOptions = {}): Promise<Server> {
-    const loader = ['--enable-source-maps', '--import', join(FOLDER, '../packages/hindsight/test/support/erase-types/register.js')]
-    return await Server.fork(join(FOLDER, 'server.ts'), [variant], [...loader, ...YOUNG_GENERATION, ...flags], {
+  static async start (variant: string, { production = true, flags = [], folder = ROOT }: ServerOptions = {}): Promise<Server> {
+    // Of the service before it was apart from the package, or of the package.
+    const [register = ''] = ['test', 'packages/hindsight/test'].map((tests) => join(folder, tests, 'support/erase-types/register.js'))
+      .filter((file) => existsSync(file))
+    const loader = ['--enable-source-maps', '--import', register]
+    return await Server.fork(join(folder, 'bench/server.ts'), [variant], [...loader, ...YOUNG_GENERATION, ...flags], {
       NODE_ENV: production ? 'production' : 'development'
     })
   }

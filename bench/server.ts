@@ -33,7 +33,7 @@ process.on('disconnect', () => process.exit())
 
 // The writing of profiles is part of the cost of their requests.
 async function answer (): Promise<void> {
-  if (app.hasDecorator('hindsight') && 'profiler' in app.hindsight) {
+  if (app.hasDecorator('hindsight') && app.hindsight.hasProfiles) {
     await app.hindsight.profiler.flush()
     const { dropped, failed } = app.hindsight.profiler.queue.counters
     // Profiles that were dropped would have cost nothing.

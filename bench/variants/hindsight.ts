@@ -5,9 +5,7 @@ import { hindsight } from '../../packages/hindsight/src/hindsight.js'
 import { observe } from '../../packages/hindsight/src/queries.js'
 import type { HindsightOptions } from '../../packages/hindsight/src/options.js'
 import { boundConnections, serverOptions } from '../../lib/server-options.js'
-import { hello, ORIGIN, SECRET, storeFolder, type Variants } from './shared.js'
-
-const FEATURES = { debug: false, cors: [{ origin: ORIGIN }], session: { secret: SECRET } } satisfies HindsightOptions
+import { FEATURES, hello, storeFolder, type Variants } from './shared.js'
 
 // As `npm start` has them.
 function bounded (): FastifyInstance {

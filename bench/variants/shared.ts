@@ -9,6 +9,8 @@ export type Variants = Readonly<Record<string, () => Promise<FastifyInstance>>>
 /** The one origin that may read the responses. */
 export const ORIGIN = 'https://app.example'
 export const SECRET = 'a secret of the benchmark, for nobody else at all'
+/** The options of the service in production. */
+export const FEATURES = { debug: false, cors: [{ origin: ORIGIN }], session: { secret: SECRET } }
 
 /** The route that every scenario requests. */
 export function hello (app: FastifyInstance): FastifyInstance {

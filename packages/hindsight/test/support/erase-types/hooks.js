@@ -17,7 +17,8 @@ export async function resolve (specifier, context, nextResolve) {
   // Within the project the package is its sources, as `paths` in tsconfig.json say.
   const own = /^fastify-hindsight(?:\/([\w-]+))?$/.exec(specifier)
   const [, entry = 'index'] = own ?? []
-  if (own !== null && context.parentURL?.startsWith(ROOT)) return await nextResolve(`${ROOT}packages/hindsight/src/${entry}.ts`, context)
+  const isBuilt = context.parentURL?.startsWith(`${ROOT}dist/`)
+  if (own !== null && !isBuilt && context.parentURL?.startsWith(ROOT)) return await nextResolve(`${ROOT}packages/hindsight/src/${entry}.ts`, context)
   // The sources import the compiled files. Names with a query are those of mocks, which are resolved first.
   const isOwn = /^\.[^?]*\.js$/.test(specifier) && /^[^?]*\.ts$/.test(context.parentURL)
   const source = isOwn ? new URL(specifier.replace(/\.js$/, '.ts'), context.parentURL) : null
