@@ -9,7 +9,7 @@ import { quartiles } from './pair.js'
 import { Client, Server, Sink } from './processes.js'
 
 const FOLDER = join(import.meta.dirname, 'products')
-const ROOT = join(import.meta.dirname, '..')
+const PACKAGE = join(import.meta.dirname, '../packages/hindsight')
 
 interface Product {
   name: string
@@ -212,7 +212,7 @@ function medians (samples: readonly Sample[]): Sample {
 
 /** Bytes of the packages, with all that they depend on, that an application with Fastify does not have yet. */
 function installedSize (packages: readonly string[]): number {
-  const shared = closure(['fastify'], ROOT)
+  const shared = closure(['fastify'], PACKAGE)
   const added = [...closure(packages, import.meta.dirname)].filter((folder) => !shared.has(folder))
   return added.reduce((sum, folder) => sum + sizeOf(folder), 0)
 }
@@ -220,7 +220,7 @@ function installedSize (packages: readonly string[]): number {
 /** The folders of packages and of their dependencies, as Node.js finds them. */
 function closure (packages: readonly string[], from: string, found = new Set<string>()): Set<string> {
   for (const name of packages) {
-    const folder = name === 'fastify-hindsight' ? ROOT : folderOf(name, from)
+    const folder = name === 'fastify-hindsight' ? PACKAGE : folderOf(name, from)
     if (folder === undefined || found.has(folder)) continue
     found.add(folder)
     const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { dependencies?: object }
@@ -235,8 +235,8 @@ function folderOf (name: string, from: string): string | undefined {
 }
 
 function sizeOf (folder: string): number {
-  if (folder === ROOT) {
-    const listed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: ROOT, encoding: 'utf8' })
+  if (folder === PACKAGE) {
+    const listed = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: PACKAGE, encoding: 'utf8' })
     return (JSON.parse(listed) as [{ unpackedSize: number }])[0].unpackedSize
   }
   return readdirSync(folder, { withFileTypes: true }).reduce((sum, entry) => {

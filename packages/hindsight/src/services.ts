@@ -59,7 +59,7 @@ export class ApplicationServices extends ApplicationSetup implements Services {
   constructor (setup: ApplicationSetup, prepared: PreparedServices, recording: RecordingServices | null = null) {
     super(setup)
     const { profiler = null } = recording ?? {}
-    const { parts, mask } = prepared
+    const { mask, parts, resolved: { options, settings } } = prepared
     this.hasProfiles = profiler !== null
     this.#profiler = profiler
     this.parts = parts
@@ -69,7 +69,6 @@ export class ApplicationServices extends ApplicationSetup implements Services {
     this.mayReceiveDetails = prepared.mayReceiveDetails
     this.mayReceiveReason = prepared.mayReceiveReason
     this.editor = prepared.editor
-    const { options, settings } = prepared.resolved
     this.settings = { ...settings, queries: options.queries !== false }
     this.onMalformed = recording?.onMalformed
     this.recorder = recording?.makeRecorder(this) ?? null

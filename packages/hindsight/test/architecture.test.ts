@@ -89,6 +89,15 @@ t.test('imports go down, without circles, and the boundaries hold', async (t) =>
   t.same(violations(imports), [])
 })
 
+t.test('where a lifecycle records nothing, what records and shows requests is not loaded', async (t) => {
+  const imports = importsOf(SOURCES, sourceFiles(SOURCES, [''])).filter(({ isType, isLazy }) => !isType && isLazy !== true)
+  const loaded = new Set(['recorder.ts'])
+  for (const file of loaded) for (const { to } of imports.filter(({ from }) => from === file)) loaded.add(to)
+  t.ok(loaded.has('services.ts'))
+  const recording = /^(?:reading|routes|error-page\/render|parts\/(?:index|overview)|store\/(?:profiler|sqlite)|recording\/(?:recorder|profiles))/
+  t.same([...loaded].filter((file) => recording.test(file)), [])
+})
+
 t.test('each folder has a layer', async (t) => {
   const folders = new Set(sourceFiles(SOURCES, ['']).filter((file) => file.includes('/')).map((file) => file.split('/')[0] ?? ''))
   t.same([...folders].filter((folder) => layerOf(`${folder}/x.ts`) === TOP), [])

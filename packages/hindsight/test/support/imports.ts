@@ -8,6 +8,8 @@ export interface Import {
   to: string
   /** Erased by the compiler. */
   isType: boolean
+  /** Loaded when the call of `import()` is reached. */
+  isLazy?: boolean
 }
 
 /** The TypeScript files below folders of a tree, relative to it. */
@@ -24,17 +26,17 @@ export function importsOf (root: string, files: readonly string[]): Import[] {
 
 function importsOfFile (from: string, text: string): Import[] {
   const imports: Import[] = []
-  const add = (specifier: ts.Node | undefined, isType: boolean): void => {
+  const add = (specifier: ts.Node | undefined, isType: boolean, isLazy = false): void => {
     if (specifier === undefined || !ts.isStringLiteralLike(specifier)) return
     const isRelative = /^\.\.?\//.test(specifier.text)
     const to = isRelative ? posix.join(posix.dirname(from), specifier.text).replace(/\.js$/, '.ts') : specifier.text
-    imports.push({ from, to, isType })
+    imports.push({ from, to, isType, isLazy })
   }
   const visit = (node: ts.Node): void => {
     if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword)
     else if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly)
     else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal, true)
-    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) add(node.arguments[0], false)
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) add(node.arguments[0], false, true)
     ts.forEachChild(node, visit)
   }
   visit(ts.createSourceFile(from, text, ts.ScriptTarget.Latest))
