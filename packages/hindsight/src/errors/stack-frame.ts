@@ -1,4 +1,5 @@
 import { isAbsolute, sep } from 'node:path'
+import { cachedFunction } from '../call.js'
 import { isBundled, modulePlace } from '../require.js'
 import { visibleLine } from '../view/text.js'
 import type { StackFrame } from './exception.js'
@@ -76,10 +77,8 @@ export function appSources (frames: string): string[] {
   return stackFrames(frames, { isMapped: false }).filter(({ own }) => own).map(positionOf)
 }
 
-/** The first of these calls; null where none is. */
-export function appSource (frames: string): string | null {
-  return appSources(frames)[0] ?? null
-}
+/** The first of these calls; null where none is. The frames of the same line are the same in later requests. */
+export const appSource = cachedFunction((frames: string): string | null => appSources(frames)[0] ?? null)
 
 /** The line of the application that made a stack, as `file:line:column`; null where none of its calls is certain. */
 export function sourceOfCaller (error: Error): string | null {
