@@ -45,7 +45,9 @@ const KINDS = new Map([
 const MAX_WAITS = 500
 const MAX_LINES = 20
 
-interface Wait { work: Work, sample: () => void, resource: { hasRef?: () => boolean } }
+interface Resource { hasRef?: () => boolean }
+
+interface Wait { work: Work, sample: () => void, resource: Resource }
 
 /** The waits of a request by their asynchronous ids, and the frames that the last ones of each kind had. */
 interface Waits { ids: number[], frames: Map<WorkKind, { count: number, last: string }> }
@@ -67,9 +69,11 @@ export function watchResources (user: object, isOn: boolean): void {
 }
 
 // An exception in one of these functions would end the process.
-function beginWait (id: number, type: string, _triggerId: number, resource: object): void {
+function beginWait (id: number, type: string, _triggerId: number, resource: Resource): void {
   const kind = KINDS.get(type)
   if (kind === undefined) return
+  // Nothing waits for an unreferenced timer, as Node.js has for each socket.
+  if (type === 'Timeout' && resource.hasRef?.() === false) return
   const recording = requestContext.getStore()?.trace?.recording
   if (recording?.work === undefined || recording.sending.isOver || recording.internalSince !== null) return
   const known: Waits = recording.get(requestWaits) ?? { ids: [], frames: new Map() }
@@ -91,7 +95,7 @@ function beginWait (id: number, type: string, _triggerId: number, resource: obje
 function endWait (id: number): void {
   const wait = waits.get(id)
   if (wait === undefined) return
-  // Nothing waits for an unreferenced timer.
+  // A timer may be unreferenced later.
   if (wait.resource.hasRef?.() === false) return
   wait.work.endedAt = performance.now()
   wait.sample()
