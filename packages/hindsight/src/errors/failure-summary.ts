@@ -4,8 +4,9 @@ import type { RequestTrace } from '../recording/trace.js'
 import { formatTime } from '../view/components.js'
 import { formatCount, formatInteger } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
+import { nearestRoutes } from '../routing/no-match.js'
 import { handlerFrame, hookFrame, hookText, senderIn, type Raiser } from './declared-place.js'
-import { decoratorSentence } from './missing-decorator.js'
+import { undefinedSentence } from './missing-decorator.js'
 import { maskFrame } from './masked-exceptions.js'
 import { maskedLine } from './refusal.js'
 import { PIPE } from './rejected-input.js'
@@ -41,7 +42,7 @@ function makeSummary (trace: RequestTrace, exceptions: readonly FlattenedExcepti
   const schema = input === null || !trace.services.debug ? null : schemaFrame(trace, input)
   const shown = hookFrame(trace.recording) ?? schema ?? handler
   let summary = failureSentence(trace, exceptions, handler, input)
-  const missing = decoratorSentence(trace, exceptions)
+  const missing = undefinedSentence(trace, exceptions)
   if (missing !== null) summary += ` ${missing}`
   // What was rejected is masked: a text such as `cookie: …` would be masked as a whole.
   if (input?.fields === undefined) summary = mask.text(summary)
@@ -184,7 +185,11 @@ function unroutedSentence (trace: RequestTrace): string | null {
   }
   if (!isUnrouted && !isOfNotFound) return null
   const routes = formatCount(services.routeTable.routes.length, 'route is', 'routes are')
-  return `No route matches ${method} ${pathnameOf(request)}; ${routes} declared${then}.`
+  const sentence = `No route matches ${method} ${pathnameOf(request)}; ${routes} declared${then}.`
+  if (!services.debug) return sentence
+  const [near] = nearestRoutes(trace)
+  if (near === undefined) return sentence
+  return `${sentence} ${near.route.methods.join('|')} ${near.route.pattern} nearly matches: ${near.why}.`
 }
 
 /** The name of an error, or a description of another thrown value, for a sentence. */

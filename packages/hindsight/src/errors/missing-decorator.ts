@@ -21,14 +21,22 @@ const DESTRUCTURED = /^\s*(?:\w+|\{([^{}]*)\})\s*(?:,\s*\{([^{}]*)\}\s*)?$/
 const MAX_LINES = 5_000
 const MAX_FILES = 50
 
-/** Why the decorator that the failing expression names is undefined: only another scope has it, or a similar one. */
-export function decoratorSentence (trace: RequestTrace, [error]: readonly FlattenedException[]): string | null {
+const BEFORE_BODY = /^(?:onRequest|preParsing)$/
+
+/**
+ * Why what the failing expression names is undefined: the body is not parsed yet; or only another scope has a decorator
+ * of this name, or a similar one.
+ */
+export function undefinedSentence (trace: RequestTrace, [error]: readonly FlattenedException[]): string | null {
   const { request, reply, services } = trace
   const [frame] = error?.frames ?? []
   if (!services.debug || error?.name !== 'TypeError' || frame?.own !== true) return null
   const { base, name } = undefinedRead(trace, frame, error.message)
   const kind = KINDS.find((one) => base === 'this' ? one.type === typeOfThis(error.frames) : one.base.test(base))
   const { server } = request
+  if (kind?.call === 'decorateRequest' && name === 'body' && BEFORE_BODY.test(trace.recording.raisedBy?.stage ?? '')) {
+    return 'Fastify parses the body after onRequest and preParsing hooks: until then, request.body is undefined.'
+  }
   if (kind === undefined || server[kind.has](name)) return null
   const { scopes } = services.routeTable
   const having = scopes.filter((scope) => scope[kind.has](name))
@@ -36,7 +44,8 @@ export function decoratorSentence (trace: RequestTrace, [error]: readonly Flatte
   if (owner === undefined) {
     const objects = { decorate: scopes, decorateRequest: [request], decorateReply: [reply] }[kind.call]
     const similar = similarName(name, objects.flatMap(namesIn))
-    return similar === undefined ? null : `No scope has a decorator ${name}; a similar name is ${similar}.`
+    if (similar === undefined) return null
+    return `No scope has a decorator ${name}; a similar name is ${similar}.`
   }
   const place = decoratedAt(trace, frame, kind.call, name)
   const decorated = `${name} is decorated in ${scopeText(owner)}${place}, not in ${scopeText(server)}`
@@ -52,7 +61,7 @@ function undefinedRead (trace: RequestTrace, { file, line, column }: StackFrame,
   let expression = NAMED.exec(message)?.slice(1).join('')
   if (READ.test(message)) {
     const before = [...source.slice(-3, -1), source.at(-1)?.slice(0, column - 1)].join('\n')
-    expression = /([\w$.]+)!?\s*\.$/.exec(before)?.[1]
+    expression = /([\w$.]+)(?: as [^()]*\))?!?\s*\.$/.exec(before)?.[1]
   }
   const [, base = '', name = ''] = /^(?:(.+)\.)?([\w$]+)$/.exec(expression ?? '') ?? []
   if (base !== '' || name === '') return { base, name }
@@ -69,7 +78,8 @@ function undefinedRead (trace: RequestTrace, { file, line, column }: StackFrame,
 function typeOfThis (frames: readonly StackFrame[]): string | null {
   const [type = '', method] = (frames[0]?.function ?? '').replace(/^async /, '').split('.')
   if (method !== undefined) return type.replace(/^_/, '')
-  return frames.filter(({ own }) => own).length === 1 ? '' : null
+  if (frames.filter(({ own }) => own).length > 1) return null
+  return ''
 }
 
 function namesIn (object: object): string[] {
@@ -91,10 +101,12 @@ function decoratedAt ({ services }: RequestTrace, frame: StackFrame, call: strin
   const declared = [...routes.map(({ declaredAt }) => declaredAt), ...hooks.map(({ addedAt }) => addedAt)]
   const places = declared.map((one) => frameAt((one && declaredPlace(one)?.source) ?? ''))
   const files = new Set([frame, ...places].map(({ file }) => file))
-  const found = [...files].slice(0, MAX_FILES).flatMap((file) => linesOf(file).flatMap((text, i) =>
-    text.includes(`.${call}('${name}'`) || text.includes(`.${call}("${name}"`) ? [`${file}:${i + 1}`] : []))
-  if (found.length !== 1) return ''
-  return ` (${placeOf(frameAt(found.join()))})`
+  const found = [...files].slice(0, MAX_FILES)
+    .flatMap((file) => linesOf(file).map((text, i) => ({ text, place: `${file}:${i + 1}` })))
+    .filter(({ text }) => text.includes(`.${call}('${name}'`) || text.includes(`.${call}("${name}"`))
+  const [only, ...others] = found
+  if (only === undefined || others.length > 0) return ''
+  return ` (${placeOf(frameAt(only.place))})`
 }
 
 function linesOf (file: string): readonly string[] {

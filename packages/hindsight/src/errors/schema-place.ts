@@ -31,13 +31,13 @@ export function schemaFrame (trace: RequestTrace, { part, fields: [field] = [] }
 
 function tokensOf (source: string): Tokens {
   let [line, depth] = [1, 0]
-  return [...jsTokens(source)].flatMap(({ type, value }) => {
+  return [...jsTokens(source)].map(({ type, value }) => {
     if (CLOSE.test(value)) depth--
-    const token = { value: value.replace(/^(["'])(\w+)\1$/, '$2'), line, depth }
+    const token = { type, value: value.replace(/^(["'])(\w+)\1$/, '$2'), line, depth }
     if (OPEN.test(value)) depth++
     line += value.split('\n').length - 1
-    return SPACE.test(type) ? [] : [token]
-  })
+    return token
+  }).filter(({ type }) => !SPACE.test(type))
 }
 
 /**
@@ -54,7 +54,8 @@ function keyIn (all: Tokens, [first, ...given]: Tokens, names: readonly string[]
   if (first === undefined || key === undefined || other?.depth === key.depth) return []
   const from = given.slice(key.at)
   const [name, after] = key.ends === ':' ? from.slice(2) : from
-  const declared = all.flatMap(({ value }, i) =>
-    value === name?.value && /^(?:const|let|var)$/.test(all[i - 1]?.value ?? '') ? [i] : [])
-  return /^[,}]$/.test(after?.value ?? '') && declared.length === 1 ? all.slice(declared[0]) : from
+  const declared = all.filter(({ value }, i) =>
+    value === name?.value && /^(?:const|let|var)$/.test(all[i - 1]?.value ?? ''))
+  if (!/^[,}]$/.test(after?.value ?? '') || declared.length !== 1) return from
+  return all.slice(all.findIndex((token) => token === declared[0]))
 }

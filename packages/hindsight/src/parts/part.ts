@@ -274,6 +274,8 @@ export interface Part<T = any, K = any> extends Slot<K> {
   overview?: (data: T, profile: Profile, view: PanelView) => readonly OverviewTile[]
   /** What is wrong with a request that need not have failed. The worst one is its first sentence. */
   findings?: (data: T, profile: Profile) => readonly FoundProblem[]
+  /** A sentence about a response that its application may not expect, after the first one. */
+  fact?: (data: T, profile: Profile) => string | undefined
   /** A sentence about the request, after the one about its response. */
   sentence?: (data: T, profile: UnfinishedProfile) => string | undefined
   /** Sentences above the panels. */
@@ -308,7 +310,7 @@ export interface Part<T = any, K = any> extends Slot<K> {
  * applications of a process share.
  */
 export type InternalAbility = 'data' | 'arrive' | 'begin' | 'route' | 'receive' | 'fail' | 'respond' | 'end' |
-  'pending' | 'complete' | 'ofApplication' | 'build' | 'findings' | 'command' | 'style' | 'toolbarStyle'
+  'pending' | 'complete' | 'ofApplication' | 'build' | 'findings' | 'fact' | 'command' | 'style' | 'toolbarStyle'
 
 /** A part of the profile that an application adds. `T` is the type that `collect` returns. */
 export interface Collector<T = any> extends Omit<Part<T>, InternalAbility> {

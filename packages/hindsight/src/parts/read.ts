@@ -149,8 +149,16 @@ export function resultsOf<R extends object> (
 
 /** The sentences of the parts about a request, one each. */
 export function sentencesOf (parts: readonly Part[], profile: UnfinishedProfile): string[] {
-  return parts.flatMap((part) => valuesOf(part, profile, (data) => part.sentence?.(data, profile)))
-    .map((sentence) => visibleLine(cutText(String(sentence), MAX_TEXT)))
+  return parts.flatMap((part) => valuesOf(part, profile, (data) => part.sentence?.(data, profile))).map(shownSentence)
+}
+
+/** What the application may not expect of a response, one sentence of each part. */
+export function unexpectedIn (parts: readonly Part[], profile: Profile): string[] {
+  return parts.flatMap((part) => valuesOf(part, profile, (data) => part.fact?.(data, profile))).map(shownSentence)
+}
+
+function shownSentence (sentence: unknown): string {
+  return visibleLine(cutText(String(sentence), MAX_TEXT))
 }
 
 /** What is wrong with a request, the worst first; equal sentences are one. */

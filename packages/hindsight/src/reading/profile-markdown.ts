@@ -3,7 +3,7 @@ import { DATA_NOTE, hintParts, messageParts } from '../error-page/render-text.js
 import { shortFile } from '../errors/stack-frame.js'
 import { mainCause } from '../errors/exception.js'
 import { STATUS_CODES } from '../http/node-http.js'
-import { byOrder, findingOf, hintsOf, isObject, resultsOf, sentencesOf } from '../parts/read.js'
+import { byOrder, findingOf, hintsOf, isObject, resultsOf, sentencesOf, unexpectedIn } from '../parts/read.js'
 import { parts as allParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import type { Profile } from '../store/profile.js'
@@ -111,8 +111,9 @@ function sectionsOf (profile: Profile, success: LastSuccess | null, parts: reado
   const finding = findingOf(parts, profile)
   // The first paragraph says what happened.
   const first = ofParts.find(({ order }) => order === 0)
-  if (finding !== undefined && first !== undefined) {
-    first.blocks = [escapeMarkdown(finding), ...first.blocks ?? []]
+  if (first !== undefined) {
+    const facts = unexpectedIn(parts, profile).map(escapeMarkdown)
+    first.blocks = [...presentItems([finding && escapeMarkdown(finding)]), ...first.blocks ?? [], ...facts]
   }
   const time = sentencesOf(parts, profile)
   const times = time.length > 0 && { name: 'performance', order: 20, title: 'Time', text: time.join('\n') }

@@ -138,7 +138,7 @@ export function compareRoutes (
   const near = new Set(tree.similarTo(sent, MAX_TRIED))
   if (near.size === 0) {
     for (const route of tree.endingLike(sent)) {
-      if (near.size < MAX_NEAR && prefixBefore(route.segments, sent) !== null) near.add(route)
+      if (near.size < MAX_NEAR && otherPrefix(route.segments, sent) !== null) near.add(route)
     }
   }
   const shown = [...near]
@@ -168,21 +168,32 @@ function reasonFor (
   if (firstDifference(declared, hasSlash ? sent.slice(0, -1) : [...sent, '']) === null) {
     return `the trailing slash: it is declared ${pattern.endsWith('/') ? 'with' : 'without'} one`
   }
-  const prefix = prefixBefore(declared, sent)
-  if (prefix !== null) return `the prefix "/${prefix.join('/')}" is missing in the path`
+  const prefix = otherPrefix(declared, sent)
+  if (prefix !== null) return prefix
   const [expected, value] = [declared[differing], sent[differing]]
   if (expected === undefined) return `the path continues after segment ${differing}: "${value}"`
   if (value === undefined) return `the path ends before segment ${differing + 1}: "${expected}"`
   return `segment ${differing + 1} is "${expected}", not "${value}"`
 }
 
-/** The segments of a pattern before those that match the whole path, one of them static; null for other patterns. */
-function prefixBefore (declared: readonly string[], sent: readonly string[]): readonly string[] | null {
-  const length = declared.length - sent.length
-  const rest = declared.slice(length)
-  const hasStatic = rest.some((one) => one !== '' && !isParameter(one))
-  if (length <= 0 || !hasStatic || firstDifference(rest, sent) !== null) return null
-  return declared.slice(0, length)
+/**
+ * What the path has more or less than a pattern, at one place before segments that match, one of them static; null for
+ * other patterns.
+ */
+function otherPrefix (declared: readonly string[], sent: readonly string[]): string | null {
+  const [missing, more] = [Math.max(0, declared.length - sent.length), Math.max(0, sent.length - declared.length)]
+  if (missing === more) return null
+  for (const [start, segment] of declared.entries()) {
+    const rest = declared.slice(start + missing)
+    const hasStatic = rest.some((one) => one !== '' && !isParameter(one))
+    if (hasStatic && firstDifference(rest, sent.slice(start + more)) === null) {
+      if (more > 0) return `"/${sent.slice(start, start + more).join('/')}" is too much in the path`
+      const prefix = start === 0 ? 'the prefix ' : ''
+      return `${prefix}"/${declared.slice(start, start + missing).join('/')}" is missing in the path`
+    }
+    if (!segmentMatches(segment, sent[start] ?? '')) return null
+  }
+  return null
 }
 
 /** The index of the first segment that does not match; null where all do. */

@@ -442,7 +442,9 @@ inBothProducts('404 and 405 show the HTTP error and the routes with their places
   ])
   t.equal([...missing.querySelectorAll('.routes a')].at(-1)?.getAttribute('href'), '/_profiler/routes')
   t.same(texts(missing, '.where, .excerpt, [data-fragment]'), [])
-  t.same(texts(missing, '.what'), ['No route matches GET /oders/7; 3 routes are declared.'])
+  t.same(texts(missing, '.what'), [
+    'No route matches GET /oders/7; 3 routes are declared. GET /orders/:id nearly matches: segment 1 is "orders", not "oders".'
+  ])
   t.equal(missing.querySelector('.routes a')?.getAttribute('href'), '/orders/7')
   t.match(missing.querySelector('.routes a.file')?.getAttribute('href'), /^vscode:\/\/file\/.*diagnostic-page\.test\.ts:\d+:1$/)
   const method = await page(app, { method: 'PUT', url: '/orders/7' })

@@ -19,6 +19,22 @@ function pageText (this: Reply): string {
   return this.page()
 }
 
+inBothProducts('a body that a hook reads before Fastify has parsed it', async (t, build) => {
+  const app = await build((app) => {
+    app.addHook('onRequest', async (request) => {
+      if (request.url === '/onRequest') (request.body as { name: string }).name.trim()
+    })
+    app.addHook('preHandler', async (request) => (request.body as { name: { first: string } }).name.first.trim())
+    for (const path of ['/onRequest', '/preHandler']) app.post(path, async () => 'x')
+  })
+  const whyOf = async (url: string) => {
+    const { collectors } = await profileOf(app, await app.inject({ method: 'POST', url, payload: { name: 'a' } }))
+    return (collectors.exceptions as { summary: string }).summary
+  }
+  t.match(await whyOf('/onRequest'), 'did not run. Fastify parses the body after onRequest and preParsing hooks: until then, request.body is undefined.')
+  t.notMatch(await whyOf('/preHandler'), 'Fastify parses')
+})
+
 inBothProducts('a decorator that is undefined is explained by the scope that has it, in each form', async (t, build) => {
   const app = await build(async (app) => {
     await app.register(async function database (scope) {

@@ -36,6 +36,11 @@ t.test('each route has the reason why it did not match', async t => {
     ['/api/users/:id', '/users/7', 'the prefix "/api" is missing in the path', true],
     ['/api/a::b', '/a:b', 'the prefix "/api" is missing in the path', true],
     ['/api/users/:id/parts/*', '/users/7/parts/1', 'the prefix "/api" is missing in the path', true],
+    ['/api/v1/users/:id', '/api/users/7', '"/v1" is missing in the path', true],
+    ['/api/users/:id', '/api/v1/users/7', '"/v1" is too much in the path', true],
+    ['/users/:id', '/api/v1/users/7', '"/api/v1" is too much in the path', true],
+    ['/:lang/users/:id', '/users/7', 'the prefix "/:lang" is missing in the path', true],
+    ['/orders/new', '/products/7/new', 'segment 1 is "orders", not "products"', false],
     ['/api/:id', '/7', 'segment 1 is "api", not "7"', false],
     ['/api/users/', '/', 'segment 1 is "api", not ""', false],
     ['/caf%C3%A9', '/caf%C3', 'segment 1 is "caf%C3%A9", not "caf%C3"', true]

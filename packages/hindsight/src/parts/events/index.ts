@@ -1,3 +1,4 @@
+import { hookText } from '../../errors/declared-place.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { isLifecycleStage, shownValue, type HeaderChange, type ListenerEvent } from '../../recording/events.js'
 import type { RequestTrace } from '../../recording/trace.js'
@@ -31,6 +32,13 @@ export const events: Part = {
       titledSection('Listeners and hooks', listeners(profile, view)),
       titledSection('Response headers, and where they were set', headerTable(profile, view))
     ]
+  },
+  fact (_, { events }) {
+    const hooks = events.filter(({ source }) => source !== undefined)
+    const groups = groupedBy(hooks, (hook) => `${hook.pass} ${hookText(hook)}`)
+    const repeated = [...groups.values()].find(({ length }) => length > 1)
+    if (repeated?.[0] === undefined) return undefined
+    return `The ${hookText(repeated[0])} ran ${repeated.length === 2 ? 'twice' : `${repeated.length} times`}.`
   },
   timeline: (_, { events }) => events.flatMap(entryOf),
   markdown (_, { events }) {

@@ -11,7 +11,9 @@ import { eventName } from '../events/index.js'
 import { otherChains } from '../exceptions/index.js'
 import { hookTitle, type ListenerEvent } from '../../recording/events.js'
 import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
-import { dataOf, findingOf, lineOf, listOf, resultsOf, sentencesOf, timelineOf, type Span } from '../read.js'
+import {
+  dataOf, findingOf, lineOf, listOf, resultsOf, sentencesOf, timelineOf, unexpectedIn, type Span
+} from '../read.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
 
 /** The code of the error of a second response. */
@@ -51,6 +53,7 @@ export const overview: Part = {
         const sentence = isPlain ? sentences.shift() ?? outcome : outcome
         lead = leadText(withLateWork(sentence, profile), moodOf(profile), view.editor)
       }
+      sentences.push(...unexpectedIn(view.parts, profile))
       return html`${lead}\
 ${sentences.map((text) => html`<p>${withPlaces(text, view.editor)}</p>`)}\
 <div class="overview"><div>${sections('main')}</div>\

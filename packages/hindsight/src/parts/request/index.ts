@@ -109,6 +109,12 @@ function presenceOf (headers: object, names: readonly string[]): Record<string, 
 /** The panel of the request shows it. */
 export const response: Part<Data> = {
   ...sent,
+  fact ({ bodyNote = '' }, { route, exceptions }) {
+    const [, why] = /^not sent: (.* returned undefined|JSON has .*)$/.exec(String(bodyNote)) ?? []
+    if (why === undefined || exceptions.length > 0) return undefined
+    const place = route?.handler === undefined ? '' : ` (${shortFile(route.handler)})`
+    return `The response has no body: ${why}${place}.`
+  },
   markdown (data, { status }) {
     if (Object.keys(data).length === 0) return []
     let line = `${status} ${STATUS_CODES[status] ?? ''}`.trim()

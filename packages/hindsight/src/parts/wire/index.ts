@@ -5,6 +5,9 @@ import { addressOf, linesSection, listOf, type Data } from '../read.js'
 import { wireRecord } from './collector.js'
 import { refusedResponse } from './refused-response.js'
 
+/** Fields of a sentence. */
+const MAX_DROPPED = 5
+
 /** What validation changed in the request, and serialization in the response. */
 export const wire: Part<Data> = {
   ...wireRecord,
@@ -27,6 +30,13 @@ export const wire: Part<Data> = {
     const more = others.length > 0 && ` and ${formatCount(others.length, 'more', 'more')}`
     const value = html`<a href="${addressOf('wire')}">${first.text}</a>${more}`
     return [{ order: 35, title: 'Changed values', value }]
+  },
+  fact (data) {
+    const dropped = changesOf(data, true).filter(({ schema }) => schema.endsWith('/properties'))
+      .map(({ text }) => text.replace(/ was removed \(.*/, ''))
+    if (dropped.length === 0) return undefined
+    const more = dropped.length > MAX_DROPPED ? `, and ${dropped.length - MAX_DROPPED} more` : ''
+    return `The response schema dropped ${dropped.slice(0, MAX_DROPPED).join(', ')}${more}.`
   },
   markdown (data) {
     const lines = changesOf(data).map(({ text, schema }) =>

@@ -1,4 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import { JSDOM } from 'jsdom'
 import t from 'tap'
 import type { Data } from '../../../src/parts/read.js'
@@ -60,6 +62,44 @@ inBothProducts('the first sentence is the worst finding, on the overview and in 
   t.match(failed.lead?.textContent, /^Error: no stock/, 'why it failed comes first')
   t.equal(failed.lead?.className, 'lead bad')
   t.match(queries.issue?.(profile.collectors.queries as Data, profile), /^N\+1: .*\(and 1 more\)$/)
+})
+
+inBothProducts('what happened has what a response lacks, a hook that ran twice, and the nearest route', async (t, build) => {
+  const schema = { response: { 200: { type: 'object', properties: { id: { type: 'integer' } } } } }
+  const app = await build((app) => {
+    app.get('/undefined', async () => {})
+    app.get('/empty', async (_request, reply) => { await reply.code(204).send() })
+    app.get('/dropped', { schema }, async () => ({ id: 1, name: 'a', email: 'b' }))
+    app.get('/whole', { schema }, async () => ({ id: 1 }))
+    app.get('/api/v1/users/:id', async () => 'x')
+    for (const [path, count] of [['/once', 1], ['/twice', 2], ['/often', 3]] as const) {
+      app.register(async (scope) => {
+        const plugin = fp(async (scope: FastifyInstance) => { scope.addHook('onRequest', async function auth () {}) })
+        for (let i = 0; i < count; i++) await scope.register(plugin)
+        scope.get(path, async () => 'x')
+      })
+    }
+  })
+  const place = String.raw`\(\S*findings\.test\.ts:\d+\)`
+  for (const [url, sentence] of [
+    ['/undefined', `The response has no body: the handler returned undefined ${place}\\.`],
+    ['/empty', null],
+    ['/dropped', 'The response schema dropped response\\.name, response\\.email\\.'],
+    ['/whole', null],
+    ['/once', null],
+    ['/twice', `The onRequest hook "auth".* ${place} ran twice\\.`],
+    ['/often', `The onRequest hook "auth".* ${place} ran 3 times\\.`],
+    ['/api/users/1', 'No route matches GET /api/users/1; \\d routes are declared\\. GET /api/v1/users/:id nearly matches: "/v1" is missing in the path\\.']
+  ] as const) {
+    const path = `/_profiler/${String((await app.inject(url)).headers['x-debug-token'])}`
+    const page = JSDOM.fragment((await app.inject(path)).body)
+    const shown = [...page.querySelectorAll('.lead, .lead ~ p')].map(({ textContent }) => textContent).join('\n')
+    const markdown = /## What happened\n\n([^]*?)\n\n## /.exec((await app.inject(`${path}.md`)).body)?.[1]?.replaceAll('\\', '')
+    for (const text of [shown, markdown]) {
+      if (sentence === null) t.notMatch(text, /no body|dropped|ran (?:twice|\d)|nearly/, url)
+      else t.match(text, new RegExp(sentence), url)
+    }
+  }
 })
 
 inBothProducts('the sentence counts what came after the response', async (t, build) => {
