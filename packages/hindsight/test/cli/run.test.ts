@@ -138,20 +138,21 @@ function withQueries (token: string): Profile {
 }
 
 t.test('queries prints what the Markdown has of them, with an exit code for scripts', async (t) => {
-  const dataDir = await stored(t, [withQueries('000001'), profile('000002')])
+  const dataDir = await stored(t, [withQueries('000001'), profile('000002'), failure('000003')])
   const { code, out, err } = await hindsight(dataDir, ['queries', '000001'], 80)
   t.same([code, err], [2, ''])
   t.match(out.split('\n').map((line) => stripVTControlCharacters(line)), [
-    /^● 000001 {2}200 /, '  2 queries, 2.5 ms, 1 failed.', '  - `select ?` failed: it ␛[31mbroke (an unknown line)', '  - N+1: 2 times.',
+    '  `select ?` failed: it ␛[31mbroke (an unknown line) (and 1 more).', /^● 000001 {2}200 /, '  2 queries, 2.5 ms, 1 failed.', '  - `select ?` failed: it ␛[31mbroke (an unknown line)', '  - N+1: 2 times.',
     /^ {2}1 × select a_column, (?:a_column, ?)+$/, /^ {2}a_column, (?:a_column, ?)+$/, /^ {2}a_column, .*… \(20 more$/,
     '  characters) (3 rows, 2 ms, n+1, routes/a.ts:3)', '  1 × select 1 (500 µs)', ''
   ])
   const { out: markdown } = await hindsight(dataDir, ['show', '000001', '--part', 'queries'])
-  for (const line of (await hindsight(dataDir, ['queries', '000001'])).out.split('\n').slice(1)) t.ok(markdown.includes(`\n${line.slice(2)}\n`), line)
+  for (const line of (await hindsight(dataDir, ['queries', '000001'])).out.split('\n').slice(2)) t.ok(markdown.includes(`\n${line.slice(2)}\n`), line)
   const json = await hindsight(dataDir, ['queries', '000001', '--json'])
   t.match(JSON.parse(json.out), { token: '000001', count: 2, duration: 2.5, failed: 1, findings: [{ kind: 'n+1' }], queries: [{ rows: 3 }, { error: {} }] })
   t.equal(json.code, 2)
   t.match(await hindsight(dataDir, ['queries', '000002']), { code: 0, out: /^ {2}000002 .*\nNo query was recorded\.\n$/ })
+  t.match(await hindsight(dataDir, ['queries', '000003']), { out: /^ {2}NotFoundError: .*\n {2}000003 .*\nNo query was recorded\.\n$/ })
   t.same(JSON.parse((await hindsight(dataDir, ['queries', '000002', '--json'])).out), { token: '000002', count: 0, findings: [], queries: [] })
 })
 

@@ -1,9 +1,10 @@
 import { followProfiles } from '../../store/follow.js'
 import { markdownOf, partOf } from '../../reading/profile-markdown.js'
 import { parts } from '../../parts/index.js'
+import { outcomeSentence } from '../../parts/overview/index.js'
 import type { Part } from '../../parts/part.js'
-import { dataOf, problemsOf, resultsOf } from '../../parts/read.js'
-import { isNoise, type ProfileSummary } from '../../store/profile.js'
+import { dataOf, findingOf, problemsOf, resultsOf } from '../../parts/read.js'
+import { isFailure, isNoise, type Profile, type ProfileSummary } from '../../store/profile.js'
 import type { ProfilePage } from '../../store/storage.js'
 import { factsOf } from '../../store/search-query.js'
 import { recordOf } from '../../store/summary.js'
@@ -102,11 +103,21 @@ function commandOf (part: Part, { summary, empty, nothing }: NonNullable<Part['c
         .flatMap((line) => sentenceLines(line, terminal, line.startsWith('- ') ? 'yellow' : 'reset'))
       if (lines.length === 0) lines.push(nothing)
       await print({ token: profile.token, ...empty, ...dataOf(profile, part.name) }, () => [
-        ...requestLines(mark ?? ' ', recordOf(profile).summary, terminal), ...lines
+        ...worstLines(profile, terminal),
+        ...requestLines(mark ?? ' ', { ...recordOf(profile).summary, exception: null }, terminal),
+        ...lines
       ])
       return mark !== undefined
     }
   }
+}
+
+/** Why a request has failed, or the worst finding, in its color. */
+function worstLines (profile: Profile, terminal: Formatter): string[] {
+  if (isFailure(profile)) return sentenceLines(outcomeSentence(profile), terminal, 'red')
+  const finding = findingOf(parts, profile)
+  if (finding === undefined) return []
+  return sentenceLines(finding, terminal)
 }
 
 export const purge: Command = {
