@@ -12,10 +12,15 @@ import { addRequestHooks, addRouteHooks } from './parts/hooks.js'
 import { recordHooks } from './recording/application-hooks.js'
 import { timeHandlers } from './recording/handler-time.js'
 import { preparedDrivers } from './prepared-drivers.js'
+import { MemoryStorage } from './store/memory.js'
 import { checkStorageSetting } from './store/open.js'
+import { warmUp } from './warm-up.js'
 
 /** The paths of the profiler, below the prefix of the application. */
 const PROFILER_PATHS = PROFILER_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}/*`])
+
+/** Nothing of the requests that warm up is kept. */
+const WARM_UP: HindsightOptions = { debug: true, profiler: { storage: new MemoryStorage({ maxProfiles: 1 }) } }
 
 type Sent = (error: null, payload: unknown) => void
 
@@ -151,6 +156,9 @@ export function addStartMessage (
     const { hasProfiles, lifecycle, profilerUrl } = app.hindsight
     // What takes long to load may come later than this.
     if (hasProfiles) app.hindsight.profiler.warmUp()
+    setImmediate(() => {
+      warmUp((instance) => beginObservation(instance, beginServices(instance, WARM_UP)).ready).catch(() => {})
+    })
     if (profilerUrl !== null) {
       const message = `Profiler: ${profilerUrl}${observedDrivers()}`
       const isInteractive = stderr.isTTY === true && !cluster.isWorker && process.env.NODE_ENV !== 'test'

@@ -6,7 +6,7 @@ import { renderShortError } from './error-page/plain-pages.js'
 import { isRetrieval, PROFILER_SEGMENTS, pathnameOf, pathOf, errorRepresentation } from './http/requests.js'
 import { recordRefused } from './http/refused-message.js'
 
-/** Whether the private Fastify instance of the pages is being made: the preload ignores it. */
+/** Whether a private Fastify instance is being made: the preload ignores it. */
 export let isOpening = false
 
 /** The channel on which Node.js publishes each request before its server emits `request`. */
@@ -86,16 +86,20 @@ function receiveFirst (app: FastifyInstance, receive: Receive): () => void {
   return () => { unsubscribe(REQUEST_START, onStart) }
 }
 
-// Loaded with the first page, so that modules that the application instruments are loaded after that.
-async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstance> {
+/** An instance of Fastify that the preload does not observe. */
+export async function privateInstance (): Promise<FastifyInstance> {
   const { default: Fastify } = await import('fastify')
   isOpening = true
-  let pages: FastifyInstance
   try {
-    pages = Fastify({ logger: false })
+    return Fastify({ logger: false })
   } finally {
     isOpening = false
   }
+}
+
+// Loaded with the first page, so that modules that the application instruments are loaded after that.
+async function openPages ({ hindsight }: FastifyInstance): Promise<FastifyInstance> {
+  const pages = await privateInstance()
   pages.decorate('hindsight', hindsight)
   pages.setErrorHandler(({ statusCode = 500, message }: FastifyError, request, reply) => {
     return answer(statusCode, request, reply, statusCode < 500 ? message : undefined)

@@ -46,13 +46,14 @@ export function takeSample (at = performance.now()): Sample {
 export function watchLoop (): () => boolean {
   const isAlone = open++ === 0
   const position = ++begun
+  checkLoop()
   if (timer === undefined) {
     checked = takeSample()
-    timer = setInterval(check, CHECK_INTERVAL).unref()
+    timer = setInterval(checkLoop, CHECK_INTERVAL).unref()
     observer ??= observeCollections()
   }
   return () => {
-    check()
+    checkLoop()
     if (--open === 0) {
       clearInterval(timer)
       timer = undefined
@@ -91,6 +92,13 @@ export function doInternalWork<T> (work: () => T): T {
   }
 }
 
+/** The same for work that waits for nothing but itself. */
+export async function trackInternalWork (work: () => Promise<unknown>): Promise<void> {
+  const start = performance.now()
+  await work()
+  add(internalWork, { start, end: performance.now() })
+}
+
 /** Garbage collections of a time. They are known a turn of the event loop later, and published after another one. */
 export function collectionsIn (time: Interval): Interval[] {
   addCollections(observer?.takeRecords() ?? [])
@@ -104,7 +112,9 @@ function within<T extends Interval> (intervals: readonly T[], time: Interval): T
     .map((one) => ({ ...one, start: Math.max(one.start, time.start), end: Math.min(one.end, time.end) }))
 }
 
-function check (): void {
+/** Ends a block, and begins another one: the CPU time before a request begins is not its own. */
+export function checkLoop (): void {
+  if (timer === undefined) return
   const now = takeSample()
   const block = blockBetween(checked, now)
   if (block !== null) add(blocks, block)

@@ -53,10 +53,11 @@ export function timeHandlers (app: FastifyInstance, onStart: (trace: RequestTrac
   app.addHook('onSend', internalHook(function hindsightHandled (
     request: FastifyRequest, reply: FastifyReply, payload: unknown, done: Sent
   ) {
+    const now = performance.now()
     const trace = traceOf(request)
     trace.beginResponse(reply, payload)
     const { recording, recording: { timing } } = trace
-    if (timing.serializeStart !== 0 && timing.serializeEnd === 0) timing.serializeEnd = performance.now()
+    if (timing.serializeStart !== 0 && timing.serializeEnd === 0) timing.serializeEnd = now
     endHandler(recording)
     done(null, payload)
   }))

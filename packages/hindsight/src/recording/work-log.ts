@@ -1,7 +1,7 @@
 import { roundTime } from '../clock.js'
 import type { Mask } from '../mask/mask.js'
 import {
-  blocksIn, collectionsIn, internalWorkIn, takeSample, watchLoop, type Interval, type Sample
+  blocksIn, checkLoop, collectionsIn, internalWorkIn, takeSample, watchLoop, type Interval, type Sample
 } from './event-loop.js'
 
 /** A kind of work that a request waits for. */
@@ -69,6 +69,7 @@ export class WorkLog {
   }
 
   restart (startedAt: number): void {
+    checkLoop()
     this.#samples = [takeSample(startedAt)]
   }
 

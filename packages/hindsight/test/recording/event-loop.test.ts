@@ -1,7 +1,9 @@
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { blocksIn, doInternalWork, takeSample, watchLoop } from '../../src/recording/event-loop.js'
+import { createMask } from '../../src/mask/mask.js'
 import { Recording } from '../../src/recording/recording.js'
+import { WorkLog } from '../../src/recording/work-log.js'
 import { inBothProducts } from '../support/products.js'
 import { profileOf } from '../support/app.js'
 
@@ -31,6 +33,23 @@ t.test('a block is one that no timer interrupts', async t => {
   t.equal(found.length, 1)
   t.ok((found[0]?.cpu ?? 0) >= 50)
   t.same(blocksIn({ start: start - 100, end: start }), [], 'not of another time')
+})
+
+t.test('CPU time before a request begins is not in a block of it', async (t) => {
+  const end = watchLoop()
+  block(80)
+  const log = new WorkLog(performance.now())
+  // The thread waits, and takes no CPU time.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+  log.end()
+  t.same(log.budget(0, 0, createMask([])).blocks, [])
+  const restarted = new WorkLog(performance.now())
+  block(80)
+  restarted.restart(performance.now())
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+  restarted.end()
+  t.same(restarted.budget(0, 0, createMask([])).blocks, [])
+  end()
 })
 
 t.test('work of Hindsight is no block', async (t) => {
@@ -76,9 +95,9 @@ inBothProducts('a blocked event loop is a problem, with its line or the command 
   const post = await app.inject({ method: 'POST', url: '/slow' })
   t.match(await panel(post.headers['x-debug-token']), 'send the request again with the header x-hindsight-cpu: 1')
   const profiled = await app.inject({ url: '/slow', headers: { 'x-hindsight-cpu': '1' } })
-  t.match(await panel(profiled.headers['x-debug-token']), /blocked for [\d.,]+ ms: most of the time ran block \([^)]*event-loop\.test\.ts:9\)\./)
+  t.match(await panel(profiled.headers['x-debug-token']), /blocked for [\d.,]+ ms: most of the time ran block \([^)]*event-loop\.test\.ts:11\)\./)
   const { body: found } = await app.inject(`/_profiler/${String(profiled.headers['x-debug-token'])}`)
-  t.match(found, /most of the time ran block \(<a href="vscode:[^"]*event-loop\.test\.ts:9:1"/)
+  t.match(found, /most of the time ran block \(<a href="vscode:[^"]*event-loop\.test\.ts:11:1"/)
   const { body } = await app.inject({ url: `/_profiler/${String(profiled.headers['x-debug-token'])}`, headers: { accept: 'text/markdown' } })
   t.match(body, '## Blocked event loop')
 })
