@@ -39,7 +39,7 @@ function makeSummary (trace: RequestTrace, exceptions: readonly FlattenedExcepti
   const { mask } = trace
   const input = exceptions.at(-1)?.rejected ?? null
   const handler = trace.services.debug ? handlerFrame(trace) : null
-  const schema = input === null || !trace.services.debug ? null : schemaFrame(trace, input)
+  const schema = schemaFrame(handler, input)
   const shown = hookFrame(trace.recording) ?? schema ?? handler
   let summary = failureSentence(trace, exceptions, handler, input)
   const missing = undefinedSentence(trace, exceptions)

@@ -66,7 +66,8 @@ function otherRoutes (nearest: NearestRoutes, services: Services): Hint[] {
   const title = near.size === 0 ? 'Routes' : 'Other routes'
   if (routes.length === 0) return []
   const list = { methods: ['GET'], pattern, path: pattern, why: 'lists all with their hooks.' }
-  return [{ title, text, routes: [...routes, ...services.hasProfiles ? [list] : []] }]
+  if (services.hasProfiles) routes.push(list)
+  return [{ title, text, routes }]
 }
 
 function routeFact ({ methods, pattern, declaredAt }: DeclaredRoute) {
@@ -164,9 +165,12 @@ export function routeCode (method: string, path: string): RouteCode | null {
 
 /** The source of a plugin with a route, for the folder that the service loads. */
 export function pluginOf ({ code }: RouteCode, typescript: boolean): string {
-  const head = typescript ? "import type { FastifyInstance } from 'fastify'\n\n" : ''
-  return `${head}export default async function routes (app${typescript ? ': FastifyInstance' : ''}) {
-${code.replace(/^(?=.)/gm, '  ')}}
+  const body = code.replace(/^(?=.)/gm, '  ')
+  if (!typescript) return `export default async function routes (app) {\n${body}}\n`
+  return `import type { FastifyInstance } from 'fastify'
+
+export default async function routes (app: FastifyInstance) {
+${body}}
 `
 }
 

@@ -1,6 +1,4 @@
 import jsTokens from 'js-tokens'
-import type { RequestTrace } from '../recording/trace.js'
-import { handlerFrame } from './declared-place.js'
 import type { RejectedInput, StackFrame } from './exception.js'
 import { excerptAt } from './source-file.js'
 
@@ -11,8 +9,8 @@ const [OPEN, CLOSE, SPACE] = [/^[([{]$/, /^[)\]}]$/, /Comment$|^WhiteSpace$|^Lin
 type Tokens = ReadonlyArray<{ value: string, line: number, depth: number }>
 
 /** The line of the first rejected field in the schema of the route, or else of what is around it; null without one. */
-export function schemaFrame (trace: RequestTrace, { part, fields: [field] = [] }: RejectedInput): StackFrame | null {
-  const route = handlerFrame(trace)
+export function schemaFrame (route: StackFrame | null, input: RejectedInput | null): StackFrame | null {
+  const { part = '', fields: [field] = [] } = input ?? {}
   if (route === null || field === undefined) return null
   const all = tokensOf(excerptAt(route.file, 1, 0, MAX_LINES)?.lines.join('\n') ?? '')
   const call = all.slice(all.findIndex(({ line, value }) => line >= route.line && value === '(') - 1)
