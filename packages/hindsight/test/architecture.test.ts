@@ -53,7 +53,7 @@ const PART_OF: Readonly<Record<string, string>> = {
 const ENGINES = /^store\/(?:criteria|memory|open|postgres|sql|sqlite|storage)\b/
 const FOR_ENGINES = ['call.ts', 'store/profile.ts', 'store/summary.ts', 'postgres.ts', 'require.ts']
 /** The entries export what a part has for applications, and for the service. */
-const NAMES_PARTS = /^(?:parts\/|(?:index|recorder)\.ts$)/
+const NAMES_PARTS = /^(?:parts\/|cli\/commands\/|(?:index|recorder)\.ts$)/
 
 const BOUNDARIES: Readonly<Record<string, (one: Import) => boolean>> = {
   'storage imports only the profile, its summary and the connections to PostgreSQL': ({ from, to }) =>
