@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { errorMonitor, type EventEmitter } from 'node:events'
 import { resolve } from 'node:path'
 import { inspect } from 'node:util'
 import type { FastifyInstance, FastifyListenOptions } from 'fastify'
@@ -59,12 +60,13 @@ export function watchStart (): void {
   if (process.env.NODE_ENV === 'test') return
   let app: FastifyInstance | undefined
   let logged: unknown
+  let refused: unknown
   const print = (error: unknown): void => {
     logged = undefined
     // Errors of requests have their pages.
     if (requestContext.getStore() !== undefined) return
     // An error thrown here would replace the other one.
-    attemptCall(() => process.stderr.write(sourceOfFailedStart(error, routeTablesOf(app))))
+    attemptCall(() => process.stderr.write(sourceOfFailedStart(error, routeTablesOf(app), refused)))
   }
   const onLine = (message: unknown): void => {
     const { arguments: [fields] } = message as PublishedLine
@@ -74,6 +76,8 @@ export function watchStart (): void {
   const onExit = (code: number): void => { if (code !== 0 && logged !== undefined) print(logged) }
   const onMade = (message: unknown): void => {
     app = (message as { fastify: FastifyInstance }).fastify
+    // A server of another kind may have no events.
+    attemptCall(() => (app?.server as EventEmitter).once(errorMonitor, (error) => { refused = error }))
     app.addHook('onListen', async function endWatch () {
       process.off('uncaughtExceptionMonitor', print).off('exit', onExit)
       unsubscribe(LINES, onLine)

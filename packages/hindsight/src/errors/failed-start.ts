@@ -7,7 +7,7 @@ import { firstAppFrame } from './exception.js'
 import { flattenError } from './masked-exceptions.js'
 import { excerptAt, numberedLines } from './source-file.js'
 import { toPath } from './source-map.js'
-import { frameAt, placeOf, stackFrames } from './stack-frame.js'
+import { frameAt, isAppFile, placeOf, stackFrames } from './stack-frame.js'
 import { fieldsOf, messageOf, textOfStack } from './thrown-value.js'
 
 /**
@@ -24,9 +24,13 @@ export function placeOfFailedStart (error: unknown, tables: readonly RouteTable[
   return placeOf(frameAt(place))
 }
 
-/** The place of a failed start and its source, as lines; empty where it is unknown. */
-export function sourceOfFailedStart (error: unknown, tables: readonly RouteTable[] = []): string {
-  const place = placeOfFailedStart(error, tables)
+/**
+ * The place of a failed start and its source, as lines; empty where it is unknown. `refused`: the error of the
+ * application's server, as of a port in use.
+ */
+export function sourceOfFailedStart (error: unknown, tables: readonly RouteTable[] = [], refused?: unknown): string {
+  let place = placeOfFailedStart(error, tables)
+  if (place === '' && error === refused) place = listenPlace()
   if (place === '') return ''
   const { file, line } = frameAt(place)
   const excerpt = excerptAt(resolve(file), line, 2)
@@ -35,6 +39,17 @@ export function sourceOfFailedStart (error: unknown, tables: readonly RouteTable
   if (excerpt !== undefined) text += `${visibleText(numberedLines(excerpt, line))}\n\n`
   if (first !== undefined) text += `The first declaration is at ${first}\n\n`
   return text
+}
+
+// No call of the application is in the stack.
+/** The only line of the file that Node.js has started which calls `listen`; empty without one. */
+function listenPlace (): string {
+  const [, file = ''] = process.argv
+  if (!isAppFile(file)) return ''
+  const lines = textOfFile(file).split('\n').map((text, i) => ({ text, line: i + 1 }))
+  const [only, ...others] = lines.filter(({ text }) => text.includes('.listen('))
+  if (only === undefined || others.length > 0) return ''
+  return placeOf(frameAt(`${file}:${only.line}`))
 }
 
 /** Where a route was declared that Fastify refuses to declare once more. */

@@ -26,6 +26,7 @@ const failures: ReadonlyArray<[name: string, source: string, line: number, messa
 ]
 const folder = testdir(t, Object.fromEntries([
   ...failures.map(([name, source]) => [`${name}.ts`, source]),
+  ['empty.ts', 'export default async () => {}\n'],
   ['text.ts', "export default async () => {\n  throw 'no database'\n}\n"],
   ['app.ts', `import Fastify from 'fastify'
 const app = Fastify({ logger: process.argv[2] === 'log' })
@@ -77,6 +78,22 @@ for (const [name, source, line, message] of failures) {
     t.match(JSON.parse(logged?.stdout.trim() ?? ''), { level: 50, err: { message, stack: / at / } })
   })
 }
+
+t.test('the preload prints the line that listens on a port in use', async (t) => {
+  const server = createServer().listen(0, 'localhost')
+  t.teardown(() => { server.close() })
+  await once(server, 'listening')
+  const port = String((server.address() as AddressInfo).port)
+  const empty = join(folder, 'empty.ts')
+  const line = '  await app.listen({ port: Number(process.env.PORT) })'
+  for (const mode of ['throw', 'log']) {
+    const started = run(t, preloaded(mode), { ...environmentOf(empty), PORT: port })
+    t.equal(await started.exit(), 1)
+    t.match(started.stderr, `${relative(ROOT, join(folder, 'app.ts'))}:5\n`)
+    t.match(started.stderr, `\n> 5 | ${line}\n`)
+    t.match(mode === 'log' ? started.stdout : started.stderr, 'EADDRINUSE')
+  }
+})
 
 t.test('a thrown text has no place: nothing public leads to it', async (t) => {
   const [started, preload] = [startCommand(FAILING), preloaded('throw')].map((command) => run(t, command, environmentOf(join(folder, 'text.ts'))))
