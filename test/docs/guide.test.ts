@@ -117,7 +117,8 @@ t.test('the preload reads the listed variables', async (t) => {
     TRUSTED_PROXIES: '192.0.2.2',
     EDITOR_URL: 'vscode',
     EDITOR_PATHS: '/app=/home/me',
-    HINDSIGHT_QUERIES: 'off'
+    HINDSIGHT_QUERIES: 'off',
+    HINDSIGHT_VALUES: 'off'
   }
   t.same([...sentence.matchAll(/`([A-Z_]+)`/g)].map(([, name]) => name), Object.keys(values))
   const none = JSON.stringify(readPackageOptions({}))

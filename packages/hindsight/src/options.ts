@@ -22,6 +22,11 @@ export interface HindsightOptions {
   /** Whether queries of databases are recorded; with `false`, the preload prepares no driver. Default: `true`. */
   queries?: boolean
   /**
+   * Whether a failure has the values of variables at the line that failed, in debug mode: what it costs. Default:
+   * `true`.
+   */
+  values?: boolean
+  /**
    * What happens, in debug mode, to a request that sends more queries than its route permits with
    * `config.hindsight.maxQueries`: it fails, or the log has a warning. Default: `fail`.
    */

@@ -1,4 +1,5 @@
 import type { ApplicationSetup } from './recording/trace.js'
+import { inspection } from './inspection/inspection.js'
 import { partsWith } from './parts/index.js'
 import type { Part } from './parts/part.js'
 import { malformedProfile } from './recording/build-profile.js'
@@ -25,6 +26,7 @@ export function prepareRecording (
 export async function openServices (
   setup: ApplicationSetup, prepared: PreparedServices
 ): Promise<ApplicationServices> {
+  if (setup.debug && prepared.resolved.options.values !== false) inspection.start()
   const isProfiled = setup.lifecycle !== null || prepared.resolved.settings !== null
   const profiler = isProfiled && setup.recording !== 'none' ? await openProfiler(setup, prepared) : null
   const { mask, resolved: { options, settings } } = prepared

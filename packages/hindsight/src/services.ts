@@ -69,7 +69,7 @@ export class ApplicationServices extends ApplicationSetup implements Services {
     this.mayReceiveDetails = prepared.mayReceiveDetails
     this.mayReceiveReason = prepared.mayReceiveReason
     this.editor = prepared.editor
-    this.settings = { ...settings, queries: options.queries !== false }
+    this.settings = { ...settings, queries: options.queries !== false, values: options.values !== false }
     this.onMalformed = recording?.onMalformed
     this.recorder = recording?.makeRecorder(this) ?? null
   }

@@ -18,6 +18,7 @@ const LAYERS: ReadonlyArray<readonly string[]> = [
   ['logs'],
   ['routing'],
   ['errors'],
+  ['inspection'],
   // What a profile is: the error page and the parts read it.
   ['store/profile.ts'],
   ['error-page'],

@@ -1,12 +1,14 @@
 import jsTokens, { type JSXToken, type Token } from 'js-tokens'
 import { attemptCall } from '../call.js'
-import { functionOf, type CodeExcerpt, type FlattenedException, type StackFrame } from '../errors/exception.js'
+import {
+  functionOf, type CallValues, type CodeExcerpt, type FlattenedException, type StackFrame
+} from '../errors/exception.js'
 import { sourceCache } from '../errors/source-file.js'
 import { placeOf, shortFile } from '../errors/stack-frame.js'
 import { formatCount, cutText, escapeHtml, html, SafeHtml, visibleLine, type HtmlValue } from '../view/text.js'
 import { readAsset } from '../view/asset.js'
 import type { EditorLink } from '../view/editor.js'
-import { everyException, fieldText } from './render-text.js'
+import { callText, everyException, fieldText, type MainSource } from './render-text.js'
 
 export const style = readAsset(import.meta.url, './exceptions.css')
 
@@ -28,12 +30,30 @@ const AROUND = 3
 /** At least four words. */
 const SENTENCE = /(?: \S+){3}/
 
-/** The card of the frame where the failure happened, with its source. */
-export function renderSource (title: string, frame: StackFrame, editor: EditorLink | null): SafeHtml {
+/** The card of the frame where the failure happened, with its source and the variables of its calls. */
+export function renderSource (
+  { title, frame, values }: MainSource, editor: EditorLink | null
+): SafeHtml {
   return html`<div class="where card">
 <h2>${title}: ${label(frame, editor)}</h2>
 ${renderExcerpt(frame)}
+${renderValues(values)}
 </div>`
+}
+
+/** The variables of calls; those of the first one are unfolded. */
+export function renderValues (calls: readonly CallValues[]): HtmlValue {
+  return calls.map((call, i) => {
+    const variables = call.variables.map(({ name, value }) => html`<div><dt>${visibleLine(name)}</dt> \
+<dd>${visibleLine(String(value))}</dd></div>
+`)
+    const list = variables.length === 0
+      ? html`<p class="note">No variables.</p>`
+      : html`<dl class="values">${variables}</dl>`
+    return html`<details class="call"${i === 0 && ' open'}><summary>Variables of <code>${visibleLine(callText(call))}\
+</code></summary>
+${list}</details>`
+  })
 }
 
 /** The section Exceptions: the chain, root cause first, each with its frames. */
@@ -48,7 +68,8 @@ ${renderChain(chain, view)}
 export function renderChain (chain: readonly FlattenedException[], view: ExceptionsView, level = 3): SafeHtml[] {
   const heading = `h${Math.min(level, 6)}`
   return chain.map((exception, i) => {
-    const { name, message, code, statusCode, fields, errors = [], note } = exception
+    const { name, message, code, statusCode, fields, values = [], errors = [], note } = exception
+    const isAbove = values.some((call) => view.shown.has(valuesKey(call)))
     return html`<article class="exception card"${level === 3 && html` id="exception-${i + 1}"`}>
 <header>
 <${heading}><span class="position">[${i + 1}/${chain.length}]</span> <span class="name">${name}</span></${heading}>
@@ -58,10 +79,16 @@ ${code !== undefined && html`<span class="tag">code ${code}</span>`}
 ${renderFields(fields)}
 ${note !== undefined && html`<p class="note">${note}</p>`}
 </header>
+${!isAbove && renderValues(values)}
 ${renderFrames(exception, view)}
 ${errors.length > 0 && renderMembers(errors, view, level + 1)}
 </article>`
   })
+}
+
+/** What the places that a page has shown have for the variables of a call. */
+export function valuesKey (call: CallValues): string {
+  return `variables of ${callText(call)}`
 }
 
 /** The properties of an error, such as `detail` and `hint`. */

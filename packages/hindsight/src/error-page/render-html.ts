@@ -8,7 +8,7 @@ import {
 } from '../view/text.js'
 import type { EditorLink } from '../view/editor.js'
 import {
-  fileLink, renderExceptions, renderFields, renderSource, renderStackTraces, style as exceptionsStyle
+  fileLink, renderExceptions, renderFields, renderSource, renderStackTraces, style as exceptionsStyle, valuesKey
 } from './exceptions.js'
 import {
   chainLines, everyException, reportHeadline, logCounts, mainSource, renderText
@@ -51,7 +51,9 @@ export function renderHtml (failure: FailureProfile, nonce: Nonces, editor: Edit
   const rejected = rejectedIn(failure)
   const hasSource = source !== null || rejected?.fields !== undefined
   const shown = new Set<string>()
-  if (source !== null) shown.add(placeOf(source.frame))
+  if (source !== null) {
+    for (const one of [placeOf(source.frame), ...source.values.map(valuesKey)]) shown.add(one)
+  }
   const head = html`<meta name="robots" content="noindex">
 <link rel="icon" href="data:,">
 <style nonce="${nonce.style}">${STYLE}</style>
@@ -63,7 +65,7 @@ ${navigation(failure)}
 <div class="lead">
 ${about(failure, editor)}
 ${rejected?.fields !== undefined && rejectedCard(rejected)}
-${source !== null && renderSource(source.title, source.frame, editor)}
+${source !== null && renderSource(source, editor)}
 ${!hasSource && hints}
 </div>
 <div class="side">

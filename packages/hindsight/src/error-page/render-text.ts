@@ -1,6 +1,6 @@
 import { extname } from 'node:path'
 import {
-  firstAppFrame, functionOf, mainCause, type FlattenedException, type RejectedInput, type StackFrame
+  firstAppFrame, functionOf, mainCause, type CallValues, type FlattenedException, type RejectedInput, type StackFrame
 } from '../errors/exception.js'
 import type { Hint } from '../errors/hints.js'
 import { numberedLines } from '../errors/source-file.js'
@@ -23,6 +23,8 @@ const MAX_DEPTH = 2
 const MAX_TITLE = 500
 const MAX_MESSAGE = 4_000
 const MAX_LINE = 1_000
+/** Bytes of the variables. */
+const MAX_VALUES = 500
 /** Of one text in the fields of a log line. */
 const MAX_VALUE = 300
 const MAX_SOURCE = 200
@@ -48,6 +50,7 @@ export function renderText (failure: FailureProfile): string {
   if (summary !== undefined) parts.push(escapeMarkdown(summary))
   if (rejected !== undefined) parts.push(...rejectedParts(rejected))
   if (source !== null) parts.push(...sourceParts(source))
+  parts.push(...valuesParts(mainValues(failure)))
   parts.push(...hints.flatMap(hintParts))
   if (route?.controller !== undefined) parts.push(`Handled by ${codeSpan(route.controller)}.`)
   if (profileUrl !== undefined) parts.push(`Profile: ${codeSpan(profileUrl)}`)
@@ -109,6 +112,27 @@ function listParts (items: readonly string[]): string[] {
 /** The place and the source that are shown first. */
 export function sourceParts ({ frame, title }: MainSource): string[] {
   return [`${title}: ${codeSpan(placeOf(frame))}`, excerptBlock(frame)]
+}
+
+/** The variables of calls, as code of at most 600 bytes. */
+export function valuesParts (calls: readonly CallValues[]): string[] {
+  const lines: string[] = []
+  let left = MAX_VALUES
+  for (const call of calls) {
+    const variables = call.variables.map(({ name, value }) => `${name} = ${String(value)}`)
+    for (const line of [`// ${callText(call)}`, ...variables].map((text) => visibleLine(text))) {
+      const free = Buffer.byteLength(line) + 1 <= left
+      left -= Buffer.byteLength(line) + 1
+      if (free) lines.push(line)
+    }
+  }
+  if (lines.length === 0) return []
+  return ['Variables when it was thrown:', fencedCode(lines.join('\n'), 'js')]
+}
+
+/** The function of a call and its place. */
+export function callText (call: CallValues): string {
+  return `${call.function || '(anonymous)'} (${placeOf({ ...call, own: true })})`
 }
 
 /** The paragraphs of a hint. */
@@ -239,16 +263,27 @@ export function reportHeadline (failure: FailureProfile): string {
   return mainCause(failure)?.message ?? detailOf(failure)
 }
 
-export interface MainSource { frame: StackFrame, title: 'In your code' | 'Hook' | 'Route' | 'Schema' }
+export interface MainSource {
+  frame: StackFrame
+  title: 'In your code' | 'Hook' | 'Route' | 'Schema'
+  /** The variables of the calls of the error. */
+  values: readonly CallValues[]
+}
 
 /** The source that is shown first: a frame of the application, otherwise the handler of the route or a hook. */
 export function mainSource (failure: Pick<Profile, 'status' | 'exceptions' | 'collectors'>): MainSource | null {
   const frame = mainCause(failure)?.frame ?? firstAppFrame(failure.exceptions)
-  if (frame?.excerpt !== undefined) return { frame, title: 'In your code' }
+  const values = mainValues(failure)
+  if (frame?.excerpt !== undefined) return { frame, title: 'In your code', values }
   const { handler } = summaryIn(failure)
   if (handler === undefined) return null
-  if (handler.function.startsWith('schema of ')) return { frame: handler, title: 'Schema' }
-  return { frame: handler, title: /^\w+ hook\b/.test(handler.function) ? 'Hook' : 'Route' }
+  if (handler.function.startsWith('schema of ')) return { frame: handler, title: 'Schema', values }
+  return { frame: handler, title: /^\w+ hook\b/.test(handler.function) ? 'Hook' : 'Route', values }
+}
+
+/** The variables of the calls of the error that explains a failure. */
+export function mainValues ({ exceptions }: Pick<Profile, 'exceptions'>): readonly CallValues[] {
+  return everyException(exceptions).find(({ values }) => values !== undefined)?.values ?? []
 }
 
 interface ChainLine { before: string, frame: StackFrame | undefined, index: number }

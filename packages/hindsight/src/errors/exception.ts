@@ -25,6 +25,19 @@ export function functionOf (frame: StackFrame): string {
   return frame.function.replace(/^(?:async )?<anonymous>$/, '')
 }
 
+/** A variable: its value is plain data, which masks change to text. */
+export interface NamedValue { name: string, value: unknown }
+
+/** The variables of a call when an error was thrown. Those that its line names come first. */
+export interface CallValues {
+  file: string
+  /** 1-based. */
+  line: number
+  column: number
+  function: string
+  variables: NamedValue[]
+}
+
 /** An error as plain data. */
 export interface FlattenedException {
   name: string
@@ -34,6 +47,8 @@ export interface FlattenedException {
   /** Its other own properties, as plain data, such as `detail` and `hint` of PostgreSQL. */
   fields?: Record<string, unknown>
   frames: StackFrame[]
+  /** The variables of at most three calls of the application, the innermost first. */
+  values?: CallValues[]
   /** The stack as plain text. */
   stack: string
   /** What a schema or the JSON parser rejected. */

@@ -4,6 +4,7 @@ import type { RequestTrace } from '../recording/trace.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { formatCount, cutText, formatInteger, inspectValue, wordFor } from '../view/text.js'
+import { callsOf, maskCall } from './frame-values.js'
 import { isTemplate, readMessage } from './message.js'
 import { pipeMessages, rejectedInput } from './rejected-input.js'
 import { excerptAt } from './source-file.js'
@@ -17,7 +18,9 @@ export function exceptionsOf (trace: RequestTrace): FlattenedException[] {
   const { recording, mask } = trace
   if (recording.exceptions !== undefined) return recording.exceptions
   const { declined, failure, raisedBy, routeError } = recording
-  recording.exceptions = maskExceptions(flattenError(failure === null ? routeError : failure.error), mask)
+  const chain = flattenError(failure === null ? routeError : failure.error)
+  if (failure !== null) addValues(chain, trace, failure)
+  recording.exceptions = maskExceptions(chain, mask)
   const rejected = rejectedInput(trace)
   const last = recording.exceptions.at(-1)
   if (rejected !== null && last !== undefined) last.rejected = rejected
@@ -34,6 +37,17 @@ export function exceptionsOf (trace: RequestTrace): FlattenedException[] {
     for (const frame of recording.exceptions.flatMap(({ frames }) => frames)) delete frame.excerpt
   }
   return recording.exceptions
+}
+
+/** Adds the variables of a thrown value that is no object, or why those of an error are missing. */
+function addValues (
+  chain: FlattenedException[], trace: RequestTrace, { error, unread }: { error: unknown, unread?: boolean }
+): void {
+  const last = chain.at(-1)
+  const values = callsOf(error, trace)
+  if (last !== undefined && values !== undefined) last.values = values
+  const isMissing = unread === true && chain.every(({ values }) => values === undefined)
+  if (last !== undefined && isMissing) addNote(last, 'Its variables were not read: too many errors were thrown.')
 }
 
 /** Causes of an error that are not listed again as other errors. */
@@ -71,7 +85,7 @@ function causesOf (raised: unknown): ReadonlySet<unknown> {
 /** A chain with the secrets of its texts masked; in excerpts only literals are. */
 export function maskExceptions (chain: readonly FlattenedException[], mask: Mask): FlattenedException[] {
   return chain.map((exception) => {
-    const { name, message, stack, code, fields, note, frames, errors } = exception
+    const { name, message, stack, code, fields, note, frames, values, errors } = exception
     return {
       ...exception,
       name: mask.text(name),
@@ -79,6 +93,7 @@ export function maskExceptions (chain: readonly FlattenedException[], mask: Mask
       ...(code !== undefined && { code: mask.text(code) }),
       ...(fields !== undefined && { fields: mask.value(fields) as Record<string, unknown> }),
       frames: frames.map((frame) => maskFrame(frame, mask)),
+      ...(values !== undefined && { values: values.map((call) => maskCall(call, mask)) }),
       stack: mask.text(stack),
       ...(note !== undefined && { note: mask.text(note) }),
       ...(errors !== undefined && { errors: errors.map((member) => maskExceptions(member, mask)) })
@@ -173,6 +188,8 @@ function flatten (error: unknown, copy: ErrorCopy, walk: Walk, depth: number): F
   if (frames.some(({ file }) => file === fields.path)) delete fields.path
   if (Object.keys(fields).length > 0) exception.fields = fields
   addStack(exception, isError(error) ? textOfStack(error as object) : '', message, walk)
+  const values = callsOf(error)
+  if (values !== undefined) exception.values = values
   if (isError(error)) addMembers(exception, copy, walk, depth)
   return exception
 }

@@ -108,7 +108,8 @@ export function isAuthorizationCode (name: string, value: unknown): boolean {
 export function isHarmless (name: string, value: unknown): boolean {
   if (typeof value === 'object') return value === null
   const text = String(value)
-  if (/^(?:true|false|null|undefined|none|nil)$/i.test(text)) return true
+  // A copied variable has a character before words that are no texts.
+  if (/^(?:true|false|null|undefined|none|nil|\0undefined(?:, or not known)?)$/i.test(text)) return true
   return HARMLESS_VALUES.some(([names, values]) => names.test(name) && values.test(text))
 }
 

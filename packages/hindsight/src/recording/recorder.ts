@@ -8,6 +8,7 @@ import { bufferBody } from '../errors/rejected-input.js'
 import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
 import { EventRecorder } from './event-recorder.js'
+import { inspection } from '../inspection/inspection.js'
 import { codeOf, messageOf } from '../errors/thrown-value.js'
 import { replayContext, requestContext, type RequestTrace } from './trace.js'
 import type { ProfilerSettings } from '../options.js'
@@ -77,6 +78,7 @@ export class Recorder {
     if (debug && request.headers['content-type'] !== undefined) bufferBody(trace)
     const isReplay = isInjected && recordReplay(recording)
     this.#newest = request.raw
+    inspection.stepAside()
     recording.timing.startedAt = performance.now()
     recording.sending.watch(trace.reply, (ending) => this.#end(trace, ending))
     if (setting !== 'always' || (!debug && this.#profiles?.isKeptOnSuccess(trace) === false)) return
@@ -164,7 +166,7 @@ export class Recorder {
     const isOfNotFound = recording.events?.currentCode === 'not-found handler'
     const after = recording.timing.handlerEnd === 0 ? null : 'handler'
     const [refused] = this.#services.parts.flatMap(({ fail }) => fail?.(trace, error) ?? [])
-    recording.failure = { error, after, isOfNotFound, refused }
+    recording.failure = { error, after, isOfNotFound, refused, unread: inspection.isResting }
     if (this.#services.debug) recording.failure.calls = callsBefore(reply.send, MAX_CALLS)
     if (earlier !== null) {
       recording.raisedBy = null

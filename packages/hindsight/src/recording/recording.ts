@@ -52,6 +52,8 @@ interface Failure {
   isOfNotFound?: boolean
   refused?: RefusedResponse | undefined
   calls?: Error
+  /** Whether no variables were read meanwhile. */
+  unread?: boolean
   /** The status with which an error handler has sent an error after it. */
   sentStatus?: number
 }

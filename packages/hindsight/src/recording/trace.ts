@@ -257,6 +257,7 @@ export interface PartSettings {
   readonly calledHosts?: readonly string[]
   readonly callBodies?: boolean
   readonly queries?: boolean
+  readonly values?: boolean
 }
 
 /** Functions that are called when an application is closed: the last one first, one after the other. */

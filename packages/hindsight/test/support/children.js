@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import processOnSpawn from 'process-on-spawn'
 
 // tap has each process load its own module hooks, and those that tests start in turn: a quarter of a second of CPU time
@@ -6,3 +7,11 @@ processOnSpawn.removeAllListeners()
 const options = process.env.NODE_OPTIONS?.replace(/"?--import=\S*processinfo\S*/, '').trim()
 if (options) process.env.NODE_OPTIONS = options
 else delete process.env.NODE_OPTIONS
+
+// Whether a failure has values depends on when their thread has started: only tests of them let it start.
+const occupy = () => {}
+subscribe('fastify-hindsight:inspector', occupy)
+
+export function allowValues () {
+  unsubscribe('fastify-hindsight:inspector', occupy)
+}

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
-import { renderChain, renderExcerpt, renderTraces } from '../../error-page/exceptions.js'
+import { renderChain, renderExcerpt, renderTraces, renderValues } from '../../error-page/exceptions.js'
 import { rejectedIn } from '../../error-page/failure-profile.js'
 import { rejectedMarkup, rejectedTitle } from '../../error-page/render-request.js'
-import { chainParts, mainSource, rejectedParts, sourceParts } from '../../error-page/render-text.js'
+import {
+  chainParts, mainSource, mainValues, rejectedParts, sourceParts, valuesParts
+} from '../../error-page/render-text.js'
 import { functionOf, mainCause, type FlattenedException, type RootCause } from '../../errors/exception.js'
 import type { FailureSummary } from '../../errors/failure-summary.js'
 import { placeOf } from '../../errors/stack-frame.js'
@@ -45,7 +47,8 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     if (source !== null) {
       const title = visibleLine(cutText(`${source.title}: ${placeOf(source.frame)}`, MAX_SHOWN))
       const around = source.title === 'In your code' ? AROUND : AROUND * 2
-      tiles.push({ order: 10, title, column: 'main', value: renderExcerpt(source.frame, around) })
+      const value = [renderExcerpt(source.frame, around), renderValues(source.values.slice(0, 1))]
+      tiles.push({ order: 10, title, column: 'main', value })
     }
     return tiles
   },
@@ -173,6 +176,7 @@ function chainBlocks (profile: Profile): string[] {
   const rejected = rejectedIn(profile)
   const source = mainSource(profile)
   const blocks = chainParts(chain, null)
+  blocks.unshift(...valuesParts(mainValues({ exceptions: chain })))
   if (source !== null && source.title !== 'In your code') blocks.unshift(...sourceParts(source))
   if (rejected !== undefined) blocks.unshift(...rejectedParts(rejected))
   if (chain.at(-1)?.logged !== undefined) blocks.unshift(LOGGED)

@@ -1,0 +1,132 @@
+import jsTokens from 'js-tokens'
+import { ValueCopier, WORD } from '../errors/copy-value.js'
+import type { CallValues, NamedValue } from '../errors/exception.js'
+import { callsOf, keepCalls } from '../errors/frame-values.js'
+import { excerptAt, sourceCache } from '../errors/source-file.js'
+import { originalPlace, toPath, type Place } from '../errors/source-map.js'
+import { isAppFile, isInternal } from '../errors/stack-frame.js'
+import { doInternalWork } from '../recording/event-loop.js'
+import { requestContext } from '../recording/trace.js'
+
+/** Calls of the application whose variables are read, and variables of a call. */
+const MAX_CALLS = 3
+const MAX_VARIABLES = 20
+/**
+ * `pauses`: at most, in a second, of at most `time` milliseconds for the values. `share` of the time that they may take
+ * in all, and `burst`, the milliseconds after a time without any. Tests change them before the thread starts.
+ */
+export const limits = { pauses: 20, time: 5, share: 0.02, burst: 200 }
+/** Lines before one that continues an expression. */
+const MAX_LINES = 5
+/** A line that continues the one before it. */
+const CONTINUES = /^\s*(?:[.?:&|+*)\]]|$)/
+/** Scopes with variables of the function itself. Of the code around it, only those are read that the line names. */
+const LOCAL = new Set(['local', 'block', 'catch', 'eval'])
+/** V8 gives undefined for variables that have no value yet or no longer; later releases throw. */
+const HIDES_MISSING = Number.parseInt(process.versions.v8) < 12
+const UNDEFINED = WORD + (HIDES_MISSING ? 'undefined, or not known' : 'undefined')
+const ABSENT = Symbol('no value')
+
+/** A call of a paused stack: positions are 0-based, those of the compiled file. */
+export interface PausedCall extends Place { url: string, function: string, scopes: string[] }
+
+const cachedNames = sourceCache<readonly string[]>(1_000)
+
+/**
+ * Keeps variables of the calls of the application for an error that is being thrown, if a request of debug mode is
+ * handled. The thread calls it while the application is paused. `objects` are of each call its `this` and its scopes.
+ */
+export function inspectCalls (thrown: unknown, calls: readonly PausedCall[], ...objects: unknown[]): void {
+  try {
+    doInternalWork(() => keepVariables(thrown, calls, objects))
+  } catch {
+    // The failure is shown without values.
+  }
+}
+
+function keepVariables (thrown: unknown, calls: readonly PausedCall[], objects: unknown[]): void {
+  const trace = requestContext.getStore()?.trace
+  if (trace === undefined || !trace.services.debug || trace.services.settings.values === false) return
+  const known = callsOf(thrown, trace) ?? []
+  const copier = new ValueCopier(limits.time)
+  const kept: CallValues[] = []
+  let next = 0
+  for (const [i, call] of calls.entries()) {
+    const ofCall = objects.slice(next, next += call.scopes.length + 1)
+    const place = sourcePlace(call)
+    // An error of Hindsight, which it handles.
+    if (i === 0 && isInternal(place.file)) return
+    if (!isAppFile(place.file) || copier.isOver) continue
+    const names = namesAt(place)
+    kept.push({ ...place, function: call.function, variables: variablesIn(call, ofCall, names, copier) })
+    if (kept.length === MAX_CALLS) break
+  }
+  if (known.length === 0 && kept.length > 0) keepCalls(thrown, trace, kept)
+}
+
+function sourcePlace ({ url, line, column }: PausedCall): Place {
+  return originalPlace(url, line, column) ?? { file: toPath(url), line: line + 1, column: column + 1 }
+}
+
+/** The names in the line of a place, in the order of the source; of a line that continues others, theirs too. */
+function namesAt ({ file, line }: Place): readonly string[] {
+  const { start = 0, lines = [] } = excerptAt(file, line, MAX_LINES, 0) ?? {}
+  const shown = lines.slice(0, line - start + 1)
+  let first = shown.length - 1
+  while (first > 0 && CONTINUES.test(shown[first] ?? '')) first--
+  const code = shown.slice(Math.max(0, first)).join('\n')
+  return cachedNames(code, () => namesIn(code))
+}
+
+function namesIn (code: string): string[] {
+  const names = new Set<string>()
+  let before = ''
+  for (const { type, value } of jsTokens(code)) {
+    if (/^(?:WhiteSpace|LineTerminator|\w*Comment)/.test(type)) continue
+    if (type === 'IdentifierName' && before !== '.' && before !== '?.') names.add(value)
+    before = value
+  }
+  return [...names]
+}
+
+/** The variables of a call: those that its line names, and then others of the function, the innermost first. */
+function variablesIn (
+  call: PausedCall, [receiver, ...scopes]: readonly unknown[], names: readonly string[], copier: ValueCopier
+): NamedValue[] {
+  const found = new Map<string, unknown>()
+  for (const [i, type] of call.scopes.entries()) {
+    const scope = scopes[i] as object
+    const isLocal = LOCAL.has(type)
+    for (const name of isLocal ? Object.keys(scope) : names) {
+      if (found.has(name)) continue
+      const variable = readVariable(scope, name)
+      if (variable === undefined) continue
+      found.set(name, isShown(variable, isLocal, names.includes(name)) ? variable.value : ABSENT)
+    }
+  }
+  found.set('this', receiver ?? ABSENT)
+  const others = [...found.keys()].filter((name) => name !== 'this' && !names.includes(name))
+  const variables: NamedValue[] = []
+  for (const name of [...names, ...others]) {
+    const value = found.has(name) ? found.get(name) : ABSENT
+    if (variables.length === MAX_VARIABLES || copier.isOver) break
+    if (value !== ABSENT) variables.push({ name, value: value === undefined ? UNDEFINED : copier.copy(value) })
+  }
+  return variables
+}
+
+/** Undefined where the scope has no such variable, or V8 not its value. */
+function readVariable (scope: object, name: string): PropertyDescriptor | undefined {
+  try {
+    return Object.getOwnPropertyDescriptor(scope, name)
+  } catch {
+    return undefined
+  }
+}
+
+// A function explains a failure only where it is an argument or a local variable that is used.
+function isShown ({ value, get }: PropertyDescriptor, isLocal: boolean, isNamed: boolean): boolean {
+  if (get !== undefined) return false
+  if (typeof value === 'function') return isLocal && isNamed
+  return value !== undefined || isNamed || !HIDES_MISSING
+}

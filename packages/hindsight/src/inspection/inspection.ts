@@ -1,0 +1,109 @@
+import { channel } from 'node:diagnostics_channel'
+import { isMainThread, Worker } from 'node:worker_threads'
+import { readText } from '../require.js'
+import { inspectCalls, limits } from './inspect-calls.js'
+
+const CODE = readText(import.meta.url, './thread.js')
+/** On this channel the thread finds the function that it calls; of several copies of Hindsight, one has a thread. */
+const CHANNEL = 'fastify-hindsight:inspector'
+const PHASES = { starting: 0, connected: 1, ended: 2 }
+/** The places in the memory that is shared with the thread. */
+const PHASE = 0
+const RESTING = 1
+/** Milliseconds that an exiting process waits for the end of the session. */
+const STOP_TIMEOUT = 500
+/** The text of Node.js options that start its inspector. */
+const INSPECT = /(?:^|\s)--inspect(?:-brk|-wait)?(?:[=\s]|$)/
+
+/** The thread that reads variables where an error is thrown. It keeps no idle process alive. */
+class Inspection {
+  /** Whether the thread reads variables; false where it does not, or no longer. */
+  ready: Promise<boolean> = Promise.resolve(false)
+  /** Resolves when the thread has ended. */
+  ended: Promise<unknown> = Promise.resolve()
+  #worker: Worker | null = null
+  #wasStarted = false
+  readonly #state = new Int32Array(new SharedArrayBuffer(8))
+
+  /** Starts the thread of the process, unless something else inspects it. The first call only has an effect. */
+  start (): void {
+    if (this.#wasStarted) return
+    this.#wasStarted = true
+    if (!isMainThread || isInspected() || channel(CHANNEL).hasSubscribers) return
+    channel(CHANNEL).subscribe(answer)
+    try {
+      this.#startWorker()
+    } catch {
+      // The permissions of Node.js may refuse a thread.
+      this.#end()
+    }
+  }
+
+  #startWorker (): void {
+    const worker = this.#worker = new Worker(CODE, {
+      eval: true,
+      name: 'hindsight-values',
+      workerData: { state: this.#state, channelName: CHANNEL, limits },
+      // Without the options and preloads of the application.
+      execArgv: [],
+      env: {},
+      resourceLimits: { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 }
+    })
+    worker.on('error', () => {})
+    this.ended = new Promise((resolve) => { worker.once('exit', resolve) }).then(() => this.#end())
+    const hasBegun = new Promise<boolean>((resolve) => { worker.once('message', () => resolve(true)) })
+    this.ready = Promise.race([hasBegun, this.ended.then(() => false)])
+    worker.unref()
+    process.on('exit', this.#stopAtExit)
+  }
+
+  /** Whether the thread reads no variables for a while: it has done so too often. */
+  get isResting (): boolean {
+    return this.#worker !== null && Atomics.load(this.#state, RESTING) === 1
+  }
+
+  /** Ends the thread where a debugger was attached after its start. */
+  stepAside (): void {
+    if (this.#worker !== null && hasDebugger()) this.stop()
+  }
+
+  /** Ends the thread, for good. */
+  stop (): void {
+    // One that has not connected does not any more.
+    Atomics.compareExchange(this.#state, PHASE, PHASES.starting, PHASES.ended)
+    this.#worker?.postMessage('stop')
+  }
+
+  // Node.js waits for the sessions of an exiting process.
+  readonly #stopAtExit = (): void => {
+    if (this.#worker === null) return
+    this.stop()
+    Atomics.wait(this.#state, PHASE, PHASES.connected, STOP_TIMEOUT)
+  }
+
+  #end (): void {
+    this.#worker = null
+    Atomics.store(this.#state, RESTING, 0)
+    channel(CHANNEL).unsubscribe(answer)
+    process.off('exit', this.#stopAtExit)
+  }
+}
+
+function answer (given: unknown): void {
+  Object.assign(given as object, { inspector: { inspect: inspectCalls } })
+}
+
+/** Whether a debugger, coverage or a test runner of its own context inspects this process. */
+function isInspected (): boolean {
+  const { NODE_V8_COVERAGE, NODE_OPTIONS = '', JEST_WORKER_ID } = process.env
+  if (NODE_V8_COVERAGE || JEST_WORKER_ID !== undefined) return true
+  return INSPECT.test([...process.execArgv, NODE_OPTIONS].join(' ')) || hasDebugger()
+}
+
+/** Whether a debugger may attach to this process; also where Node.js has no inspector. */
+function hasDebugger (): boolean {
+  return !process.features.inspector || process.getBuiltinModule('node:inspector').url() !== undefined
+}
+
+/** The inspection of this process. */
+export const inspection = new Inspection()

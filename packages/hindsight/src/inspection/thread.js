@@ -1,0 +1,137 @@
+// The code of the thread that reads variables: CommonJS, started from its text, so that it needs no loader and no file.
+'use strict'
+const { Session } = require('node:inspector')
+const { parentPort, workerData: { state, channelName, limits } } = require('node:worker_threads')
+
+const STARTING = 0
+const CONNECTED = 1
+const ENDED = 2
+/** The places in `state`, which is shared with the application's thread. */
+const PHASE = 0
+const RESTING = 1
+
+/** Calls that are passed to the application's thread, at most: it selects those of the application. */
+const MAX_CALLS = 10
+/** Names of scripts that are kept, at most. */
+const MAX_SCRIPTS = 50_000
+/** Scopes that are no variables of a function, or have too many. */
+const LEFT_OUT = new Set(['global', 'script', 'with', 'wasm-expression-stack'])
+
+const session = new Session()
+/** The names of scripts that are neither of Node.js nor of a package. */
+const scripts = new Map()
+let inspector
+let isOn = false
+let second = 0
+let pauses = 0
+/** Milliseconds of pauses that are left: they grow with time. */
+let allowance = limits.burst
+let counted = performance.now()
+
+function post (method, parameters) {
+  return new Promise((resolve) => session.post(method, parameters, (error, result) => resolve(error ?? result)))
+}
+
+function setPhase (phase) {
+  Atomics.store(state, PHASE, phase)
+  Atomics.notify(state, PHASE)
+}
+
+session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => {
+  if (url === '' || url.startsWith('node:') || /[\\/]node_modules[\\/]/.test(url)) return
+  if (scripts.size >= MAX_SCRIPTS) scripts.clear()
+  scripts.set(scriptId, url)
+})
+
+session.on('Debugger.paused', async ({ params: { callFrames, data } }) => {
+  const began = performance.now()
+  const calls = callFrames.filter(({ location }) => scripts.has(location.scriptId)).slice(0, MAX_CALLS)
+  if (data !== undefined && calls.length > 0) {
+    pauses++
+    // Replies come in the order of the calls: the application continues before this one arrives here.
+    post('Runtime.callFunctionOn', {
+      objectId: inspector,
+      functionDeclaration: 'function (...given) { this.inspect(...given) }',
+      arguments: [valueOf(data), { value: calls.map(describeCall) }, ...calls.flatMap(variablesOf)],
+      silent: true,
+      returnByValue: true
+    })
+  }
+  await post('Debugger.resume')
+  count(performance.now() - began)
+})
+
+function describeCall ({ functionName, location, scopeChain }) {
+  return {
+    url: scripts.get(location.scriptId),
+    line: location.lineNumber,
+    column: location.columnNumber ?? 0,
+    function: functionName,
+    scopes: scopeChain.filter(isRead).map(({ type }) => type)
+  }
+}
+
+function variablesOf ({ this: receiver, scopeChain }) {
+  return [receiver, ...scopeChain.filter(isRead).map(({ object }) => object)].map(valueOf)
+}
+
+function isRead ({ type }) {
+  return !LEFT_OUT.has(type)
+}
+
+function valueOf ({ objectId, value, unserializableValue }) {
+  if (objectId !== undefined) return { objectId }
+  if (unserializableValue !== undefined) return { unserializableValue }
+  return { value }
+}
+
+/** Counts the time of a pause, and pauses no more for a while where there were too many. */
+function count (duration) {
+  const now = performance.now()
+  allowance = Math.min(limits.burst, allowance + (now - counted) * limits.share) - duration
+  counted = now
+  if (now - second >= 1_000) {
+    second = now
+    pauses = 0
+  }
+  if (pauses < limits.pauses && allowance > 0) return
+  const time = Math.max(second + 1_000 - now, -allowance / limits.share)
+  setPausing(false)
+  setTimeout(() => setPausing(true), time).unref()
+}
+
+function setPausing (isPausing) {
+  if (!isOn) return
+  Atomics.store(state, RESTING, isPausing ? 0 : 1)
+  post('Debugger.setPauseOnExceptions', { state: isPausing ? 'all' : 'none' })
+}
+
+function stop () {
+  isOn = false
+  session.disconnect()
+  setPhase(ENDED)
+  process.exit()
+}
+
+async function start () {
+  // The process may have begun to exit meanwhile.
+  if (Atomics.load(state, PHASE) !== STARTING) return process.exit()
+  session.connectToMainThread()
+  setPhase(CONNECTED)
+  const expression = `(() => {
+    const given = {}
+    process.getBuiltinModule('node:diagnostics_channel').channel('${channelName}').publish(given)
+    return given.inspector
+  })()`
+  inspector = (await post('Runtime.evaluate', { expression, silent: true })).result?.objectId
+  if (inspector === undefined) return stop()
+  // Otherwise the text of each script is kept that is no longer in use.
+  await post('Debugger.enable', { maxScriptsCacheSize: 0 })
+  isOn = true
+  setPausing(true)
+  await post('Runtime.evaluate', { expression: '0', silent: true })
+  parentPort.postMessage('ready')
+}
+
+parentPort.on('message', stop)
+start()
