@@ -8,8 +8,11 @@ import {
 export interface WorkKind {
   one: string
   many: string
-  /** Whether it is counted only where nothing else was awaited: a timer of a client is a part of its call. */
-  isWait?: boolean
+  /**
+   * It is counted only where nothing of a lower rank was awaited: a timer of a client is a part of its call.
+   * 1: a resource of Node.js. 2: a line of code, which has idle time of the event loop, the innermost line first.
+   */
+  rank?: 1 | 2
 }
 
 /** Work that has begun, on the clock of `performance.now()`. */
@@ -54,7 +57,7 @@ export interface TimeBudget {
   collections: Array<{ start: number, duration: number }>
 }
 
-const MAX_WORKS = 2_000
+const MAX_WORKS = 4_000
 const MAX_OPEN = 3
 
 /** Records what a request waits for, and for how long the event loop was busy meanwhile. */
@@ -110,7 +113,7 @@ export class WorkLog {
     const captured = Math.min(javascript - page, this.#works.reduce((sum, { work }) => sum + (work.internal ?? 0), 0))
     return {
       ...shares,
-      open: this.#works.filter(({ work, kind }) => kind.isWait !== true && isOpen(work, readyAt, shares.waiting))
+      open: this.#works.filter(({ work, kind }) => kind.rank === undefined && isOpen(work, readyAt, shares.waiting))
         .map(({ work, kind }) => work.name?.(mask) ?? `a ${kind.one}`).slice(0, MAX_OPEN),
       javascript: roundTime(Math.max(0, javascript - page - captured)),
       hindsight: roundTime(Math.max(0, hindsight - internal) + Math.max(0, captured)),
@@ -127,7 +130,7 @@ type Shares = Pick<TimeBudget,
   'work' | 'javascript' | 'meanwhile' | 'starved' | 'hindsight' | 'sending' | 'waiting'>
 
 /** A part of the time that is known to be work, or Hindsight's. */
-interface Claim extends Interval { isSync: boolean }
+interface Claim extends Interval { isSync: boolean, group?: TimeBudget['work'][number] }
 
 /** Shares the time between samples: what was awaited has its time first, the code that ran at most its CPU time. */
 export function shareTime (
@@ -136,6 +139,7 @@ export function shareTime (
 ): Shares {
   const [since, until] = [samples[0]?.at ?? 0, samples.at(-1)?.at ?? 0]
   const claims: Claim[] = []
+  const lines: Claim[] = []
   const claim = (start: number, end: number, isSync: boolean): number =>
     addClaim(claims, { start: Math.max(start, since), end: Math.min(end, until), isSync })
   const groups = new Map<string, TimeBudget['work'][number]>()
@@ -143,21 +147,26 @@ export function shareTime (
     const { endedAt = until, isSync = false } = work
     const isAwaited = isSync || readyAt === 0 || (work.endedAt ?? Infinity) <= readyAt
     const source = work.source?.() ?? undefined
+    if (kind.rank === 2 && source === undefined) return
     const key = `${kind.one} ${source}`
     const group = groups.get(key) ?? { one: kind.one, many: kind.many, count: 0, duration: 0, source }
-    // What had not ended when the response was ready was not waited for.
-    const time = isAwaited ? claim(startOf(work), endedAt, isSync) : 0
     group.count++
-    group.duration += time
     groups.set(key, group)
+    // What had not ended when the response was ready was not waited for.
+    if (!isAwaited) return
+    if (kind.rank === 2) addClaim(lines, { start: startOf(work), end: endedAt, isSync, group })
+    else group.duration += claim(startOf(work), endedAt, isSync)
   }
   const inOrder = works.toSorted((a, b) => startOf(a.work) - startOf(b.work))
-  for (const { kind, work } of inOrder) if (kind.isWait !== true) addWork(kind, work)
+  for (const { kind, work } of inOrder) if (kind.rank === undefined) addWork(kind, work)
   const recorded = new Set(groups.values())
-  for (const { kind, work } of inOrder) if (kind.isWait === true) addWork(kind, work)
+  for (const { kind, work } of inOrder) if (kind.rank === 1) addWork(kind, work)
+  const lengthOf = ({ startedAt, endedAt = until }: Work): number => endedAt - startedAt
+  inOrder.sort((a, b) => lengthOf(a.work) - lengthOf(b.work))
+  for (const { kind, work } of inOrder) if (kind.rank === 2) addWork(kind, work)
   const hindsight = internal.reduce((sum, { start, end }) => sum + claim(start, end, true), 0)
   const within = internal.reduce((sum, { start, end }) => sum + end - start, -hindsight)
-  const { javascript, meanwhile, starved, sending, waiting } = restOf(samples, claims, readyAt)
+  const { javascript, meanwhile, starved, sending, waiting } = restOf(samples, claims, lines, readyAt)
   return {
     work: [...groups.values()].filter((group) => group.duration > 0 || recorded.has(group)).map((group) =>
       ({ ...group, duration: roundTime(group.duration) })),
@@ -171,11 +180,12 @@ export function shareTime (
 }
 
 /** Adds what is not claimed yet; returns how long that is. The claims are in their order, without overlap. */
-function addClaim (claims: Claim[], { start, end, isSync }: Claim): number {
+function addClaim (claims: Claim[], claim: Claim): number {
+  const { start, end } = claim
   let [time, position, to] = [0, claims.length, end]
   const add = (from: number, end: number): void => {
     if (from >= end) return
-    claims.splice(position, 0, { start: from, end, isSync })
+    claims.splice(position, 0, { ...claim, start: from, end })
     time += end - from
   }
   for (let other = claims[position - 1]; other !== undefined && other.end > start; other = claims[position - 1]) {
@@ -187,21 +197,22 @@ function addClaim (claims: Claim[], { start, end, isSync }: Claim): number {
   return time
 }
 
-/** Shares the time without claims, and finds the CPU time within those that are not synchronous. */
+/**
+ * Shares the time without claims, and finds the CPU time within those that are not synchronous. Adds idle time to the
+ * groups of `lines`.
+ */
 function restOf (
-  samples: readonly Sample[], claims: readonly Claim[], readyAt: number
+  samples: readonly Sample[], claims: readonly Claim[], lines: readonly Claim[], readyAt: number
 ): Pick<TimeBudget, 'javascript' | 'meanwhile' | 'starved' | 'sending' | 'waiting'> {
-  let [javascript, meanwhile, starved, sending, waiting, position] = [0, 0, 0, 0, 0, 0]
+  let [javascript, meanwhile, starved, sending, waiting] = [0, 0, 0, 0, 0]
   let [before] = samples
+  const [nextClaims, nextLines] = [claimFinder(claims), claimFinder(lines)]
   for (const sample of samples.slice(1)) {
     const { at, idle, cpu } = before as Sample
     before = sample
     const claimed = { sync: 0, async: 0 }
-    while ((claims[position]?.end ?? Infinity) <= at) position++
-    for (let next = position; (claims[next]?.start ?? Infinity) < sample.at; next++) {
-      const { start, end, isSync } = claims[next] as Claim
-      claimed[isSync ? 'sync' : 'async'] += Math.min(end, sample.at) - Math.max(start, at)
-    }
+    const time = { start: at, end: sample.at }
+    for (const { isSync, length } of nextClaims(time)) claimed[isSync ? 'sync' : 'async'] += length
     // Work was awaited while the event loop was idle.
     const idleHere = Math.min(Math.max(0, sample.idle - idle), sample.at - at)
     const idleRest = Math.max(0, idleHere - claimed.async)
@@ -211,10 +222,30 @@ function restOf (
     javascript += run
     starved += busy - run
     meanwhile += Math.max(0, Math.min(sample.cpu - cpu - run - claimed.sync, claimed.async - idleHere))
-    if (readyAt !== 0 && (at + sample.at) / 2 > readyAt) sending += rest - busy
-    else waiting += rest - busy
+    let unknown = rest - busy
+    for (const { group, length } of nextLines(time)) {
+      const known = Math.min(length, unknown)
+      if (group !== undefined) group.duration += known
+      unknown -= known
+    }
+    if (readyAt !== 0 && (at + sample.at) / 2 > readyAt) sending += unknown
+    else waiting += unknown
   }
   return { javascript, meanwhile, starved, sending, waiting }
+}
+
+/** Makes the function that finds the claims in a time, and how long they are in it: the times are in their order. */
+function claimFinder (claims: readonly Claim[]): (time: Interval) => Array<Claim & { length: number }> {
+  let position = 0
+  return ({ start, end }) => {
+    while ((claims[position]?.end ?? Infinity) <= start) position++
+    const found: Array<Claim & { length: number }> = []
+    for (let next = position; (claims[next]?.start ?? Infinity) < end; next++) {
+      const claim = claims[next] as Claim
+      found.push({ ...claim, length: Math.min(claim.end, end) - Math.max(claim.start, start) })
+    }
+    return found
+  }
 }
 
 /** Whether work had begun before most of a wait, and had not ended when the response was ready. */

@@ -30,7 +30,7 @@ export function budgetSentence (budget: TimeBudget, total: number, hook?: string
   const parts: TimedText[] = [
     ...work.map(({ count, duration, one, many, source }): TimedText => {
       const place = source === undefined ? '' : ` (${shortFile(lineOf(source))})`
-      const during = one === 'timer' && waiting < total * MIN_SHARE ? pending : ''
+      const during = /^(?:timer|await)$/.test(one) && waiting < total * MIN_SHARE ? pending : ''
       return [duration, `in ${formatCount(count, one, many)}${place}${during}`]
     }),
     [meanwhile >= total * MIN_MEANWHILE ? meanwhile : 0, 'of JavaScript meanwhile'],

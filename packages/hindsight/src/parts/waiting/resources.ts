@@ -6,7 +6,7 @@ import type { Recording, Slot } from '../../recording/recording.js'
 import { requestContext } from '../../recording/trace.js'
 import type { Work, WorkKind } from '../../recording/work-log.js'
 
-const kind = (one: string, many = `${one}s`): WorkKind => ({ one, many, isWait: true })
+const kind = (one: string, many = `${one}s`): WorkKind => ({ one, many, rank: 1 })
 const LOOKUP = kind('DNS lookup')
 const FILE = kind('file operation')
 const WORKER = kind('worker thread')
@@ -38,11 +38,13 @@ const KINDS = new Map([
   // A worker has one for its messages.
   ['MESSAGEPORT', WORKER],
   ['TCPCONNECTWRAP', kind('TCP connection')],
-  ['PIPECONNECTWRAP', kind('socket connection')]
+  ['PIPECONNECTWRAP', kind('socket connection')],
+  // Until the last data that it has received.
+  ['TCPWRAP', kind('socket')]
 ])
 
 /** Of a request; and those of a kind whose lines are searched, as a file may be read in hundreds of operations. */
-const MAX_WAITS = 500
+const MAX_WAITS = 1_500
 const MAX_LINES = 20
 
 interface Resource { hasRef?: () => boolean }

@@ -1,9 +1,10 @@
 import { createHook, executionAsyncId } from 'node:async_hooks'
 import { performance } from '../../clock.js'
 import type { StackFrame } from '../../errors/exception.js'
-import { packageOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
+import { packageOf, positionOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
 import { requestContext } from '../../recording/trace.js'
 import type { Recording, Slot } from '../../recording/recording.js'
+import type { WorkKind, WorkLog } from '../../recording/work-log.js'
 import { withStackLimit } from '../../call.js'
 
 /** Something that began in a request and has not ended: a timer, the rest of a function after `await`, a promise. */
@@ -14,6 +15,8 @@ interface Wait {
   /** On the clock of `performance.now()`. */
   startedAt: number
   timer?: Timer
+  /** Keeps a wait that has ended. */
+  log?: WorkLog | undefined
 }
 
 type Timer = Pick<NodeJS.Timeout, 'hasRef'>
@@ -24,6 +27,9 @@ interface TracedWait extends Pick<Wait, 'kind' | 'startedAt'> { name: string, so
 /** What a request waits for, by asynchronous ids; only where that is traced. The profile has what is found in it. */
 const tracedWaits: Slot<Map<number, Wait>> = { name: 'traced waits', data: () => undefined }
 
+const AWAIT: WorkKind = { one: 'await', many: 'awaits', rank: 2 }
+/** Milliseconds from which an `await` that has ended is kept. */
+const MIN_WAIT = 1
 const MAX_WAITS = 2_000
 const MAX_FRAMES = 12
 
@@ -47,7 +53,7 @@ function beginWait (id: number, type: string, triggerId: number, resource: objec
   if (recording === undefined || recording.sending.isOver) return
   const waits = recording.get(tracedWaits) ?? recording.set(tracedWaits, new Map<number, Wait>())
   if (waits.size >= MAX_WAITS) return
-  const wait: Wait = { kind: 'timer', at: {}, startedAt: performance.now() }
+  const wait: Wait = { kind: 'timer', at: {}, startedAt: performance.now(), log: recording.work }
   // In a bundle this function is in the file of the application.
   withStackLimit(MAX_FRAMES, () => Error.captureStackTrace(wait.at, beginWait))
   if (type === 'Timeout') wait.timer = resource as Timer
@@ -58,8 +64,23 @@ function beginWait (id: number, type: string, triggerId: number, resource: objec
 }
 
 function endWait (id: number): void {
+  const wait = owners.get(id)?.get(id)
+  if (wait?.kind === 'await') keepWait(wait)
   owners.get(id)?.delete(id)
   owners.delete(id)
+}
+
+function keepWait ({ at, startedAt, log }: Wait): void {
+  const endedAt = performance.now()
+  if (endedAt - startedAt < MIN_WAIT) return
+  log?.begin(AWAIT, {
+    startedAt,
+    endedAt,
+    source () {
+      const [frame] = appFrames(at, 'await')
+      return frame === undefined ? null : positionOf(frame)
+    }
+  })
 }
 
 /** Begins or ends to trace the waits of requests for an application: it makes a request about 0.2 ms slower. */

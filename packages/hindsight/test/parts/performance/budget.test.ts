@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
 import { scrypt } from 'node:crypto'
 import { lookup } from 'node:dns/promises'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -22,7 +23,8 @@ import { profile } from '../fixture.js'
 import { shown, texts } from '../support.js'
 
 const QUERIES = { one: 'query', many: 'queries' }
-const TIMERS = { one: 'timer', many: 'timers', isWait: true }
+const TIMERS = { one: 'timer', many: 'timers', rank: 1 as const }
+const AWAITS = { one: 'await', many: 'awaits', rank: 2 as const }
 const CALLS = { one: 'call', many: 'calls' }
 const BUDGET = {
   work: [],
@@ -106,6 +108,42 @@ t.test('what is waited for is named where nothing else was awaited', async (t) =
     '300 ms in 1 timer (/app/src/a.js:3), while GET http://a.test/ had not ended.')
   t.equal(budgetSentence({ ...BUDGET, waiting: 302, open: ['GET http://a.test/', 'a query'] }, 302),
     '302 ms waiting, while GET http://a.test/, a query had not ended.')
+})
+
+t.test('a line that awaits has the idle time of nothing else, the innermost first', async (t) => {
+  const line = (startedAt: number, endedAt: number, source: string | null) =>
+    ({ kind: AWAITS, work: { startedAt, endedAt, source: () => source } })
+  const works = [line(0, 90, 'outer.js:1:1'), line(10, 60, 'inner.js:1:1'), line(5, 95, null), { kind: CALLS, work: { startedAt: 10, endedAt: 30 } }]
+  const samples = [[0, 0], [10, 10], [30, 30], [60, 40], [90, 70], [100, 80]].map(([at = 0, idle = 0]) => ({ at, idle, cpu: at - idle }))
+  const { work, javascript, waiting } = shareTime(samples, works, 100)
+  t.same(work.map(({ one, duration, source }) => [one, duration, source]),
+    [['call', 20, undefined], ['await', 10, 'inner.js:1:1'], ['await', 40, 'outer.js:1:1']])
+  // The code that ran meanwhile is JavaScript.
+  t.same([javascript, waiting], [20, 10])
+})
+
+inBothProducts('a lock and an event that a request has waited for have their lines, if waits are traced', async (t, build) => {
+  const events = new EventEmitter()
+  let unlocked: Promise<unknown> = Promise.resolve()
+  const app = await build((app) => {
+    app.get('/lock', async () => {
+      await unlocked // lock
+      return 'ok'
+    })
+    app.get('/event', async () => {
+      await once(events, 'done') // event
+      return 'ok'
+    })
+  }, { profiler: { traceWaits: true } })
+  for (const name of ['lock', 'event']) {
+    unlocked = sleep(80).then(() => events.emit('done'))
+    const { collectors } = await profileOf(app, await app.inject(`/${name}`))
+    const { work, waiting } = (collectors.performance as { budget: TimeBudget }).budget
+    const line = readFileSync(import.meta.filename, 'utf8').split('\n').findIndex((text) => text.endsWith(`// ${name}`)) + 1
+    const wait = work.find(({ one }) => one === 'await')
+    t.match(wait, { count: 1, source: new RegExp(`budget\\.test\\.ts:${line}:`) }, name)
+    t.ok((wait?.duration ?? 0) > waiting, name)
+  }
 })
 
 t.test('waits of a kind are one share of the bar, whatever their lines are', (t) => {
