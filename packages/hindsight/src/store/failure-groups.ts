@@ -20,7 +20,7 @@ export interface FailureGroup {
 }
 
 export interface FailureGroups {
-  /** The one with the newest failure first. */
+  /** Those with a status of 500 or more first; then the one with the newest failure first. */
   groups: FailureGroup[]
   /** How many groups there are of the failures that were read. */
   all: number
@@ -49,5 +49,7 @@ export async function failureGroups (profiler: Profiler, criteria: Criteria): Pr
     groups.set(key, group)
   }
   const all = [...groups.values()]
+  const isOfServer = ({ last: { status } }: FailureGroup): number => Number(status >= 500)
+  all.sort((a, b) => isOfServer(b) - isOfServer(a))
   return { groups: all.slice(0, MAX_GROUPS), all: all.length, failures: profiles.length, isBounded: next !== null }
 }

@@ -117,7 +117,7 @@ export function pageLink (href: string, text: string, current: string): SafeHtml
 
 const LINKS = {
   Profiles: '/',
-  Failures: '/search?error=1',
+  Groups: '/search?group=failures',
   Routes: '/routes',
   Latest: '/latest',
   'Latest failure': '/latest?error=1'

@@ -16,13 +16,15 @@ export type Fields = Readonly<Record<string, string>>
 
 export const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
 
+const HIDDEN = new Set(['kind', 'size'])
+
 /**
  * The columns that can be hidden, in their order: the number of each is in the stylesheet. `name` is that of a value of
  * the parts, or `route`.
  */
 export const COLUMNS = [['route', { column: 'Route' }] as const, ...Object.entries(PART_CRITERIA)]
   .flatMap(([name, { column }]) => typeof column === 'string'
-    ? [{ name, title: column, isShown: name !== 'kind' }]
+    ? [{ name, title: column, isShown: !HIDDEN.has(name) }]
     : [])
 
 /** Maximum characters of markup of a URL or an exception, so that a list of 50 has less than 40 kB. */
@@ -34,12 +36,16 @@ const OPEN = { status: 0, ip: '', error: false, exception: null, warnings: 1, pa
 const MAX_REASONS = 3
 const MAX_ROUTES = 5
 
+/** The search, and the number of equal failures of all pages by fingerprint. */
+interface Listed { fields: Fields, counts?: ReadonlyMap<string, number> | undefined }
+
 /** What is the same for all rows. */
 interface View {
   columns: ReturnType<typeof shownColumns>
   /** The origin that is left out, as most URLs have it. */
   origin: string
   longest: number
+  counts: ReadonlyMap<string, number>
 }
 
 /** The query of a search, without fields that are empty or the default. */
@@ -50,7 +56,8 @@ export function queryOf (fields: Fields): string {
 
 /** The rows of profiles, below those of requests that have not ended. */
 export function profileTable (
-  profiles: readonly ProfileSummary[], waiting: readonly WaitingRequest[], fields: Fields, { base }: PageOptions
+  profiles: readonly ProfileSummary[], waiting: readonly WaitingRequest[], { fields, counts }: Listed,
+  { base }: PageOptions
 ): HtmlValue {
   const all = [...waiting, ...profiles]
   if (all.length === 0) return null
@@ -62,7 +69,8 @@ export function profileTable (
 <a href="${base}/search?${query}">${label}</a></th>`
   }
   const longest = Math.max(...all.map(({ duration }) => duration))
-  const view: View = { columns: shownColumns(profiles), origin: mostOf(all.map(({ url }) => originOf(url))), longest }
+  const origin = mostOf(all.map(({ url }) => originOf(url)))
+  const view: View = { columns: shownColumns(profiles, origin), origin, longest, counts: counts ?? new Map() }
   const open = waiting.map((request) => {
     const reasons = request.sentences.slice(0, MAX_REASONS)
       .map((text) => html`<div class="warning-line">${visibleLine(text)}</div>`)
@@ -70,6 +78,7 @@ export function profileTable (
   })
   return scrollRegion('Stored profiles', html`<table class="rows profiles">
 <thead><tr>${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>\
+<th scope="col" class="message">Message</th>\
 ${view.columns.map(({ index, title }) => html`<th scope="col" class="c${index}">${title}</th>`)}
 ${head('Duration', 'duration', html` class="duration"`)}${head('Time', 'time')}<th scope="col">Token</th>
 </tr></thead>${open.length > 0 && html`<tbody class="waiting">${open}</tbody>`}\
@@ -83,19 +92,27 @@ function orderOf (column: string, sort: string): string {
 }
 
 function groupBody ({ rows: [first, ...equal], children }: Group, view: View): SafeHtml {
+  if (first === undefined) return html``
+  return html`<tbody>${row(first, view, [equalMark(first, equal.length, view), remarks(first)])}\
+${equal.map((profile) => row(profile, view, '', 'is-equal'))}\
+${children.map((child) => row(child, view, remarks(child), 'is-child'))}</tbody>`
+}
+
+/** The number of equal failures. Without those of other pages, it expands the group. */
+function equalMark ({ values: { failure = '' } = {} }: ProfileSummary, others: number, { counts }: View): HtmlValue {
+  const count = Math.max(counts.get(failure) ?? 0, others + 1)
+  if (count === 1) return null
+  const number = html`<span class="count">×${count}</span><span class="hidden-visually"> equal failures</span>`
+  if (others === 0) return html`<a class="equal" href="search?q=failure:${failure}">${number}</a>`
   // The stylesheet expands the group when this box is checked.
-  const toggle = equal.length > 0 &&
-    html`<label class="equal"><input type="checkbox" class="hidden-visually"> equal failures</label>`
-  return html`<tbody>${first !== undefined && row(first, view, remarks(first), toggle)}\
-${equal.map((profile) => row(profile, view, '', '', 'is-equal'))}\
-${children.map((child) => row(child, view, remarks(child), '', 'is-child'))}</tbody>`
+  return html`<label class="equal"><input type="checkbox" class="hidden-visually">${number}</label>`
 }
 
 // Columns that would be empty, or have one machine in all rows, are left out.
-function shownColumns (profiles: readonly ProfileSummary[]) {
+function shownColumns (profiles: readonly ProfileSummary[], origin: string) {
   return COLUMNS.map((column, index) => ({ ...column, index })).filter(({ name }) => {
     if (name === 'machine') return new Set(profiles.flatMap(({ values }) => values?.machine ?? [])).size > 1
-    return name === 'route' || profiles.some(({ values }) => values?.[name] !== undefined)
+    return profiles.some((profile) => cell(profile, name, origin) !== '')
   })
 }
 
@@ -112,8 +129,7 @@ interface Group {
 
 /**
  * The rows of a page. Sorted by time, equal failures are one group at the position of the first; otherwise none.
- * A group has no number: other pages and searches may have more of these failures. Newest first, sub-requests are
- * below their parents.
+ * Newest first, sub-requests are below their parents.
  */
 function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): Group[] {
   const groups = new Map<string, Group>()
@@ -125,7 +141,7 @@ function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): Group
     let group = isNewestFirst ? above.get(parent ?? '') : undefined
     if (group !== undefined) group.children.push(profile)
     else {
-      const key = isByTime ? failureKey(profile) : token
+      const key = (isByTime && profile.values?.failure) || token
       group = groups.get(key) ?? { rows: [], children: [] }
       groups.set(key, group)
       group.rows.push(profile)
@@ -135,27 +151,21 @@ function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): Group
   return [...groups.values()]
 }
 
-/** The key of a group: equal failures of one route with the same status. */
-function failureKey ({ token, error, method, status, route, values }: ProfileSummary): string {
-  if (!error || values?.failure === undefined) return token
-  return [method, status, route, values.failure].join(' ')
-}
 
 // Relative URLs make the page smaller.
 function row (
-  profile: ProfileSummary, { columns, origin, longest }: View, details: HtmlValue, toggle?: HtmlValue, className = ''
+  profile: ProfileSummary, { columns, origin, longest }: View, details: HtmlValue, className = ''
 ): SafeHtml {
   const { token, status, pinned, method, url, duration, time } = profile
   const names = `${markOf(profile)} ${className}`.trim()
-  const target = originOf(url) === origin ? url.slice(origin.length) || '/' : url
   const star = html`<span class="pin" title="pinned"><span aria-hidden="true">★</span>\
 <span class="hidden-visually"> pinned</span></span>`
   const steps = Math.round(STEPS * duration / longest) || 0
   return html`<tr${names && html` class="${names}"`}>
 <td><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">\
 ${statusBadge(status)}</td><td>${cut(method)}</td>\
-<td class="text"><span>${cut(target)}</span>${toggle}${details}</td>\
-${columns.map(({ name, index }) => html`<td class="c${index}">${cell(profile, name)}</td>`)}
+<td class="text">${cut(targetOf(url, origin))}</td><td class="message">${details}</td>\
+${columns.map(({ name, index }) => html`<td class="c${index}">${cell(profile, name, origin)}</td>`)}
 <td class="duration${steps > 0 && ` d${steps}`}">${formatTime(duration)}</td><td>${ageElement(time)}</td>
 <th scope="row"><a href="${token}">${token}</a>${pinned && star}</th></tr>`
 }
@@ -167,10 +177,21 @@ function markOf (profile: ProfileSummary): string {
   return ''
 }
 
-function cell ({ route, values = {} }: ProfileSummary, name: string): string {
-  if (name === 'route') return cut(route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? '')
+/** Empty where it has nothing to say: a route whose pattern is the path, too. */
+function cell ({ url, route, values = {} }: ProfileSummary, name: string, origin: string): string {
+  if (name === 'route') {
+    const pattern = route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? ''
+    if (pattern === targetOf(url, origin).replace(/[?#].*/s, '')) return ''
+    return cut(pattern)
+  }
   if (name === 'size' && values.size !== undefined) return formatSize(Number(values.size))
   return values[name] ?? ''
+}
+
+/** A URL without the origin that most have. */
+function targetOf (url: string, origin: string): string {
+  if (originOf(url) !== origin) return url
+  return url.slice(origin.length) || '/'
 }
 
 function originOf (url: string): string {

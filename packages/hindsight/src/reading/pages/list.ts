@@ -15,6 +15,8 @@ interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
   fields?: Fields
   /** What the fields select; absent where the search failed. */
   criteria?: Criteria
+  /** The number of equal failures of all pages, by fingerprint. */
+  counts?: ReadonlyMap<string, number>
   /** The criteria of the parts of the application. */
   added?: readonly string[]
   problem?: string
@@ -49,7 +51,7 @@ const OUTCOMES = [['', 'All'], ['1', 'Failures'], ['0', 'Successes']] as const
 const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const)
 /** Fields that do not select profiles. */
 const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor', 'group'])
-/** The fields of the presets, by the text of their links; the header of each page has the first two. */
+/** The fields of the presets, by the text of their links; the header of each page has the first one, and the groups. */
 const PRESETS: Readonly<Record<string, Fields>> = {
   Profiles: {},
   Failures: { error: '1' },
@@ -57,6 +59,8 @@ const PRESETS: Readonly<Record<string, Fields>> = {
   Slow: { q: 'slow:>200ms' },
   'Last hour': { q: 'from:1h' }
 }
+/** A path that no application has: its diagnostic page is the first failure to look at. */
+const MISSING_PAGE = '/a-page-that-does-not-exist'
 /** Milliseconds that the beginnings of equal periods may differ: an age is relative to the time of its search. */
 const SAME_PERIOD = 60_000
 
@@ -91,17 +95,18 @@ function currentAddress ({ criteria, failures }: SearchResult, base: string): st
 }
 
 function resultsMarkup (result: SearchResult, options: PageOptions): HtmlValue {
-  const { fields = {}, problem, retry, profiles = [], waiting = [], failures, routes, above } = result
+  const { fields = {}, problem, retry, profiles = [], waiting = [], failures, routes, above, counts } = result
   if (problem !== undefined) {
     const link = retry && html` <a href="${retry}">Try again</a>`
     return html`<p class="failure" role="alert">${problem}${link}</p>`
   }
   if (failures !== undefined) return groupTable(failures, options)
-  if (profiles.length + waiting.length > 0) return [above, profileTable(profiles, waiting, fields, options)]
+  if (profiles.length + waiting.length > 0) return [above, profileTable(profiles, waiting, { fields, counts }, options)]
   const noMatch = html`<div class="empty">${noteText('No profiles match.')}</div>`
   if (criteriaOf(fields).length > 0) return [above, noMatch]
-  const empty = 'No request has been profiled yet. Send one to the application, then load this page again.'
-  return [above, html`<div class="empty">${noteText(empty)}</div>`, routes]
+  const empty = 'No request has been profiled yet. Send one to the application: it appears here.'
+  const first = options.debug && html`<a class="button" href="${MISSING_PAGE}">Make a first failure</a>`
+  return [above, html`<div class="empty">${noteText(empty)}${first}</div>`, routes]
 }
 
 function groupsAddress (base: string): string {
@@ -141,14 +146,13 @@ function searchForm ({ fields = {}, added = [] }: SearchResult, current: string,
   const texts = Object.entries(textFields).map(([name, [label, placeholder = '']]) =>
     html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" \
 placeholder="${placeholder}"></label>`)
-  const presets = Object.entries(PRESETS).filter(([name]) => !['Profiles', 'Failures'].includes(name))
+  const presets = Object.entries(PRESETS).filter(([name]) => name !== 'Profiles')
   return html`<form action="${base}/search" role="search" class="search" autocomplete="off" spellcheck="false">
 <div class="query"><input type="search" name="q" value="${q}" aria-label="Search profiles" \
 placeholder="status:5xx -kind:asset /orders slow:>200ms">
 <button type="submit">Search</button></div>
 <nav class="presets" aria-label="Presets">
-${presets.map(([text, preset]) => pageLink(presetLink(preset, base), text, current))}
-${pageLink(groupsAddress(base), 'Groups', current)}</nav>
+${presets.map(([text, preset]) => pageLink(presetLink(preset, base), text, current))}</nav>
 <details${isOpen && ' open'}><summary>Advanced</summary><div class="fields">
 ${texts}
 ${selectElement('Outcome', 'error', OUTCOMES, error)}

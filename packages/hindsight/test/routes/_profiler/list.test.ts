@@ -35,8 +35,8 @@ t.test('the list has its columns, and a link in each row', async (t) => {
   const { save, load } = await start(t)
   save(profile('000001', { ...routed('/a/:b'), url: 'http://127.0.0.1:3000/a/1?q=2' }), profile('000002'))
   const document = await load()
-  t.same(texts(document, '.profiles thead th'), ['Status', 'Method', 'URL', 'Route', 'Duration', 'Time', 'Token'])
-  t.same(texts(document, '.profiles tbody:last-child td:nth-child(-n+5)'), ['200', 'GET', '/a/1?q=2', '/a/:b', '1.25 ms'], 'without the origin, which all have')
+  t.same(texts(document, '.profiles thead th'), ['Status', 'Method', 'URL', 'Message', 'Route', 'Duration', 'Time', 'Token'])
+  t.same(texts(document, '.profiles tbody:last-child td:nth-child(-n+6)'), ['200', 'GET', '/a/1?q=2', '', '/a/:b', '1.25 ms'], 'without the origin, which all have')
   t.equal(texts(document, '.profiles td.c0')[0], '', 'without a route the cell is empty')
   t.equal(document.querySelector('.profiles tbody th a')?.getAttribute('href'), '000002')
   t.equal(document.querySelectorAll('.profiles tbody tr a').length, 2, 'one link in a row')
@@ -84,10 +84,10 @@ t.test('equal failures are grouped at the position of the newest', async (t) => 
   const groups = [...document.querySelectorAll('.profiles tbody')].map(
     (body) => [...body.querySelectorAll('th a')].map(({ textContent }) => textContent).join(' ')
   )
-  t.same(groups, ['000008', '000007', '000006', '000005', '000004 000003 000001', '000002'])
-  t.same(texts(document, 'td:has(.equal)').map((text) => /^.*equal failures/.exec(text)?.[0]), ['/robots.txt equal failures'], 'after the URL')
-  t.same(texts(document, '.profiles p').length, 3, 'one exception for each group')
-  t.equal((await load('search?sort=-duration')).querySelectorAll('.equal').length, 0, 'another order has no groups')
+  t.same(groups, ['000008', '000007', '000006 000004 000003 000001', '000005', '000002'], 'of all routes')
+  t.same(texts(document, '.message:has(.equal)').map((text) => /^.*equal failures/.exec(text)?.[0]), ['×4 equal failures'])
+  t.same(texts(document, '.profiles p').length, 2, 'one exception for each group')
+  t.equal((await load('search?sort=-duration')).querySelectorAll('label.equal').length, 0, 'another order has no groups')
 })
 
 t.test('numbers with decimals and units do not separate equal failures', async (t) => {
@@ -97,12 +97,12 @@ t.test('numbers with decimals and units do not separate equal failures', async (
   t.same(groups, [1, 2])
 })
 
-inBothProducts('a group of equal failures has no number: it would be that of one page', async (t, build) => {
+inBothProducts('a group of equal failures has their number on all pages', async (t, build) => {
   const app = await build((app) => app.get('/orders/:id', async () => { throw new Error('the order is locked') }))
   for (let i = 0; i < 5; i++) await app.inject(`/orders/${i}`)
-  for (const [query, rows] of [['', 5], ['search?limit=2', 2], ['search?q=error:1', 5]] as const) {
+  for (const [query, rows] of [['', 5], ['search?limit=2', 2], ['search?limit=1', 1], ['search?q=error:1', 5]] as const) {
     const document = parseHtml((await app.inject({ url: `/_profiler/${query}`, headers: html })).body)
-    t.same([listed(document).length, texts(document, '.equal')], [rows, [' equal failures']], query)
+    t.same([listed(document).length, texts(document, '.equal')], [rows, ['×5 equal failures']], query)
   }
 })
 
@@ -116,7 +116,7 @@ t.test('presets are links, and the search box keeps the query', async (t) => {
     t.equal(document.querySelector(':is(.presets, .top) [aria-current]')?.textContent, link.textContent)
   }
   const failures = '000003 000002'
-  t.same(found, { Profiles: `000004 ${failures} 000001`, Failures: failures, '5xx': '000003', Slow: '000001', 'Last hour': '000004', Groups: '' })
+  t.same(found, { Profiles: `000004 ${failures} 000001`, Failures: failures, '5xx': '000003', Slow: '000001', 'Last hour': '000004' })
   const document = await load('search?q=status:5xx+"<b>"')
   t.equal(document.querySelector<HTMLInputElement>('[name=q]')?.value, 'status:5xx "<b>"')
   t.match(document.querySelector('.empty')?.textContent, 'No profiles match.')
@@ -247,7 +247,7 @@ t.test('columns are shown where rows have values, of machines where these differ
   save(profile('000001', { duration: 100, collectors: values('web-1') }), profile('000002', { duration: 31 }))
   const heads = (document: Document) => texts(document, '.profiles thead th')
   const document = await load()
-  t.same(heads(document), ['Status', 'Method', 'URL', 'Route', 'Kind', 'Queries', 'Calls', 'Size', 'Duration', 'Time', 'Token'])
+  t.same(heads(document), ['Status', 'Method', 'URL', 'Message', 'Kind', 'Queries', 'Calls', 'Size', 'Duration', 'Time', 'Token'])
   t.same(texts(document, 'tbody:last-child :is(.c1, .c2, .c3, .c5)'), ['fetch', '3', '2', '12.3 kB'])
   t.same([...document.querySelectorAll('.profiles tbody .duration')].map(({ className }) => className), ['duration d3', 'duration d10'], 'the bars')
   save(profile('000003', { collectors: values('web-2') }))
@@ -255,7 +255,7 @@ t.test('columns are shown where rows have values, of machines where these differ
   t.same(texts(several, 'tbody .c4'), ['web-2', '', 'web-1'])
   const boxes = [...several.querySelectorAll<HTMLInputElement>('[name=column]')]
   t.same(boxes.map(({ value, checked, parentElement }) => [value, parentElement?.textContent?.trim(), checked]), [
-    ['0', 'Route', true], ['1', 'Kind', false], ['2', 'Queries', true], ['3', 'Calls', true], ['4', 'Machine', true], ['5', 'Size', true]
+    ['0', 'Route', true], ['1', 'Kind', false], ['2', 'Queries', true], ['3', 'Calls', true], ['4', 'Machine', true], ['5', 'Size', false]
   ])
   t.equal(boxes[0]?.form ?? null, null, 'no field of the search')
 })
@@ -317,7 +317,7 @@ inBothProducts('failures of all pages are in groups of one root cause and line',
   t.equal((await app.inject(`/_profiler/search.json?q=line:${line}`)).json().profiles.length, 3)
   t.match(document.querySelector('.results .note')?.textContent, '4 failures in 2 groups. A group has one root cause')
   t.equal(document.querySelectorAll('main b').length, 0)
-  t.same(texts(document, '.presets [aria-current]'), ['Groups'])
+  t.same(texts(document, '.top [aria-current]'), ['Groups'])
   t.same(listed(await load(document.querySelector('.groups td.text a')?.getAttribute('href') ?? '')).length, 3)
   t.same(texts(await load('/_profiler/search?group=failures&q=url:/other'), '.groups tbody .number'), ['1'])
   t.match((await load('/_profiler/search?group=x')).querySelector('[role=alert]')?.textContent, 'Invalid "group": only failures are grouped')
