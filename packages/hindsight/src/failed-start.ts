@@ -77,7 +77,8 @@ export function watchStart (): void {
   const onMade = (message: unknown): void => {
     app = (message as { fastify: FastifyInstance }).fastify
     // A server of another kind may have no events.
-    attemptCall(() => (app?.server as EventEmitter).once(errorMonitor, (error) => { refused = error }))
+    const server: Partial<EventEmitter> = app.server
+    server.once?.(errorMonitor, (error) => { refused = error })
     app.addHook('onListen', async function endWatch () {
       process.off('uncaughtExceptionMonitor', print).off('exit', onExit)
       unsubscribe(LINES, onLine)

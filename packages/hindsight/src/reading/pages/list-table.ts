@@ -151,7 +151,6 @@ function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): Group
   return [...groups.values()]
 }
 
-
 // Relative URLs make the page smaller.
 function row (
   profile: ProfileSummary, { columns, origin, longest }: View, details: HtmlValue, className = ''
