@@ -24,6 +24,7 @@ import { Profiles, releaseRequest, type ProfileAddress } from './profiles.js'
 import type { Recording } from './recording.js'
 import type { Ending } from './sending.js'
 import { unserializedError } from './unserialized-error.js'
+import { watchWebSockets } from './web-sockets.js'
 import { oldRequests, waitingRequest, type WaitingRequest } from './waiting.js'
 
 /** The calls that led to one of `send`, at most: instrumentation may have wrapped it. */
@@ -85,6 +86,7 @@ export class Recorder {
     // The pages are no load of the application.
     if (!isProfilePath(pathnameOf(request), base)) recording.work = new WorkLog(recording.timing.startedAt)
     this.startRecording(trace)
+    if (request.headers.upgrade !== undefined) watchWebSockets(trace)
     if (this.#profiles === null) return
     this.#open.add(trace)
     // A replay is sent while the request for its page is handled.
