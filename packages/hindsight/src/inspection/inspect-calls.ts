@@ -4,8 +4,8 @@ import type { CallValues, NamedValue } from '../errors/exception.js'
 import { callsOf, keepCalls } from '../errors/frame-values.js'
 import { excerptAt, sourceCache } from '../errors/source-file.js'
 import { originalPlace, toPath, type Place } from '../errors/source-map.js'
-import { isAppFile, isInternal } from '../errors/stack-frame.js'
-import { doInternalWork } from '../recording/event-loop.js'
+import { isAppFile, isInternal, positionOf } from '../errors/stack-frame.js'
+import { addBlockedCalls, doInternalWork } from '../recording/event-loop.js'
 import { requestContext } from '../recording/trace.js'
 
 /** Calls of the application whose variables are read, and variables of a call. */
@@ -42,6 +42,16 @@ export function inspectCalls (thrown: unknown, calls: readonly PausedCall[], ...
   } catch {
     // The failure is shown without values.
   }
+}
+
+/** Records which call of the application blocks the event loop. The thread calls it while the application is paused. */
+export function recordBlock (calls: readonly PausedCall[]): void {
+  const frames = calls.map((call) => ({ ...sourcePlace(call), function: call.function }))
+  const [first] = frames
+  if (first === undefined || isInternal(first.file)) return
+  const ofApp = frames.filter(({ file }) => isAppFile(file)).slice(0, MAX_CALLS)
+  if (ofApp.length === 0) return
+  addBlockedCalls(ofApp.map((frame) => ({ function: frame.function, source: positionOf({ ...frame, own: true }) })))
 }
 
 function keepVariables (thrown: unknown, calls: readonly PausedCall[], objects: unknown[]): void {

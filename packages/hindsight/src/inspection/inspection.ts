@@ -1,7 +1,8 @@
 import { channel } from 'node:diagnostics_channel'
 import { isMainThread, Worker } from 'node:worker_threads'
 import { readText } from '../require.js'
-import { inspectCalls, limits } from './inspect-calls.js'
+import { heartbeat } from '../recording/event-loop.js'
+import { inspectCalls, limits, recordBlock } from './inspect-calls.js'
 
 const CODE = readText(import.meta.url, './thread.js')
 /** On this channel the thread finds the function that it calls; of several copies of Hindsight, one has a thread. */
@@ -43,7 +44,7 @@ class Inspection {
     const worker = this.#worker = new Worker(CODE, {
       eval: true,
       name: 'hindsight-values',
-      workerData: { state: this.#state, channelName: CHANNEL, limits },
+      workerData: { state: this.#state, heartbeat, channelName: CHANNEL, limits },
       // Without the options and preloads of the application.
       execArgv: [],
       env: {},
@@ -90,7 +91,7 @@ class Inspection {
 }
 
 function answer (given: unknown): void {
-  Object.assign(given as object, { inspector: { inspect: inspectCalls } })
+  Object.assign(given as object, { inspector: { inspect: inspectCalls, block: recordBlock } })
 }
 
 /** Whether a debugger, coverage or a test runner of its own context inspects this process. */

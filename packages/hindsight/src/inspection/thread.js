@@ -1,7 +1,7 @@
 // The code of the thread that reads variables: CommonJS, started from its text, so that it needs no loader and no file.
 'use strict'
 const { Session } = require('node:inspector')
-const { parentPort, workerData: { state, channelName, limits } } = require('node:worker_threads')
+const { parentPort, workerData: { state, heartbeat, channelName, limits } } = require('node:worker_threads')
 
 const STARTING = 0
 const CONNECTED = 1
@@ -9,6 +9,14 @@ const ENDED = 2
 /** The places in `state`, which is shared with the application's thread. */
 const PHASE = 0
 const RESTING = 1
+
+/** The places in `heartbeat`: turns of the application's event loop, and whether requests are open. */
+const TURNS = 0
+const OPEN = 1
+/** Milliseconds without a turn from which the loop is blocked, between two looks at it, and until it is idle. */
+const BLOCKED = 60
+const INTERVAL = 10
+const IDLE = 1_000
 
 /** Calls that are passed to the application's thread, at most: it selects those of the application. */
 const MAX_CALLS = 10
@@ -27,6 +35,11 @@ let pauses = 0
 /** Milliseconds of pauses that are left: they grow with time. */
 let allowance = limits.burst
 let counted = performance.now()
+let turns = 0
+let turnedAt = 0
+let openAt = 0
+/** Whether it has asked for the call that blocks the loop. */
+let hasAsked = false
 
 function post (method, parameters) {
   return new Promise((resolve) => session.post(method, parameters, (error, result) => resolve(error ?? result)))
@@ -38,7 +51,9 @@ function setPhase (phase) {
 }
 
 session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => {
-  if (url === '' || url.startsWith('node:') || /[\\/]node_modules[\\/]/.test(url)) return
+  if (url === '' || url.startsWith('node:')) return
+  // Calls of Hindsight above those of the application have thrown the error, or block the loop.
+  if (/[\\/]node_modules[\\/]/.test(url) && !/[\\/]fastify-hindsight[\\/]dist[\\/]/.test(url)) return
   if (scripts.size >= MAX_SCRIPTS) scripts.clear()
   scripts.set(scriptId, url)
 })
@@ -46,20 +61,25 @@ session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => {
 session.on('Debugger.paused', async ({ params: { callFrames, data } }) => {
   const began = performance.now()
   const calls = callFrames.filter(({ location }) => scripts.has(location.scriptId)).slice(0, MAX_CALLS)
+  const described = { value: calls.map(describeCall) }
   if (data !== undefined && calls.length > 0) {
     pauses++
-    // Replies come in the order of the calls: the application continues before this one arrives here.
-    post('Runtime.callFunctionOn', {
-      objectId: inspector,
-      functionDeclaration: 'function (...given) { this.inspect(...given) }',
-      arguments: [valueOf(data), { value: calls.map(describeCall) }, ...calls.flatMap(variablesOf)],
-      silent: true,
-      returnByValue: true
-    })
-  }
+    call('inspect', [valueOf(data), described, ...calls.flatMap(variablesOf)])
+  } else if (hasAsked && calls.length > 0 && Atomics.load(heartbeat, TURNS) === turns) call('block', [described])
   await post('Debugger.resume')
   count(performance.now() - began)
 })
+
+/** Calls a function of the application's thread. It continues before the reply arrives here. */
+function call (name, given) {
+  post('Runtime.callFunctionOn', {
+    objectId: inspector,
+    functionDeclaration: `function (...given) { this.${name}(...given) }`,
+    arguments: given,
+    silent: true,
+    returnByValue: true
+  })
+}
 
 function describeCall ({ functionName, location, scopeChain }) {
   return {
@@ -106,6 +126,27 @@ function setPausing (isPausing) {
   post('Debugger.setPauseOnExceptions', { state: isPausing ? 'all' : 'none' })
 }
 
+/** Asks which call blocks the event loop, once for each block. */
+function watchLoop () {
+  const now = performance.now()
+  const turned = Atomics.load(heartbeat, TURNS)
+  const isOpen = Atomics.load(heartbeat, OPEN) === 1
+  if (isOpen) openAt = now
+  if (turned !== turns || !isOpen) {
+    turns = turned
+    turnedAt = now
+    hasAsked = false
+  } else if (!hasAsked && now - turnedAt >= BLOCKED && allowance > 0) {
+    hasAsked = true
+    post('Debugger.pause')
+  }
+  if (now - openAt < IDLE) return setTimeout(watchLoop, INTERVAL).unref()
+  // An idle application wakes no thread.
+  const { async: isWaiting, value } = Atomics.waitAsync(heartbeat, OPEN, 0)
+  if (isWaiting) value.then(watchLoop)
+  else setTimeout(watchLoop, INTERVAL).unref()
+}
+
 function stop () {
   isOn = false
   session.disconnect()
@@ -131,6 +172,7 @@ async function start () {
   setPausing(true)
   await post('Runtime.evaluate', { expression: '0', silent: true })
   parentPort.postMessage('ready')
+  watchLoop()
 }
 
 parentPort.on('message', stop)

@@ -7,8 +7,14 @@ export interface Interval { start: number, end: number }
 /** A time with the idle time of the event loop and the CPU time until then, in milliseconds. */
 export interface Sample { at: number, idle: number, cpu: number }
 
-/** Milliseconds of CPU time in it; `internal`: milliseconds in which Hindsight worked. */
-export interface Block extends Interval { cpu: number, internal: number }
+/** A call of the application: `source` is its `file:line:column`. */
+export interface BlockedCall { function: string, source: string }
+
+/**
+ * Milliseconds of CPU time in it; `internal`: milliseconds in which Hindsight worked; `calls`: the innermost calls of
+ * the application at one time of it.
+ */
+export interface Block extends Interval { cpu: number, internal: number, calls?: BlockedCall[] }
 
 /** Milliseconds of CPU time without a pause from which the event loop counts as blocked. */
 const MIN_BLOCK = 50
@@ -20,12 +26,18 @@ const MAX_INTERVALS = 200
 
 const { setInterval, clearInterval } = globalThis
 
+/** Shared with the thread that asks which call blocks: the turns of the event loop, and whether requests are open. */
+export const heartbeat = new Int32Array(new SharedArrayBuffer(8))
+const TURNS = 0
+const OPEN = 1
+
 let begun = 0
 let open = 0
 let timer: NodeJS.Timeout | undefined
 let observer: PerformanceObserver | undefined
 let checked: Sample = { at: 0, idle: 0, cpu: 0 }
 const blocks: Block[] = []
+const blockedCalls: Array<Interval & { calls: BlockedCall[] }> = []
 const collections: Interval[] = []
 /** Long work of Hindsight: its first page loads modules, and the first profile lists the scripts of the process. */
 const internalWork: Interval[] = []
@@ -51,12 +63,14 @@ export function watchLoop (): () => boolean {
     checked = takeSample()
     timer = setInterval(checkLoop, CHECK_INTERVAL).unref()
     observer ??= observeCollections()
+    setOpen(1)
   }
   return () => {
     checkLoop()
     if (--open === 0) {
       clearInterval(timer)
       timer = undefined
+      setOpen(0)
     }
     return !isAlone || begun !== position
   }
@@ -66,8 +80,21 @@ export function watchLoop (): () => boolean {
 export function blocksIn (time: Interval): Block[] {
   return within(blocks, time).map((block) => {
     const internal = internalWorkIn(block).reduce((sum, { start, end }) => sum + end - start, 0)
-    return { ...block, internal, cpu: Math.min(block.cpu, block.end - block.start - internal) }
+    const [{ calls } = {}] = within(blockedCalls, block)
+    const cpu = Math.min(block.cpu, block.end - block.start - internal)
+    return { ...block, internal, cpu, ...calls !== undefined && { calls } }
   }).filter(({ cpu }) => cpu >= MIN_BLOCK)
+}
+
+/** Adds the calls that block the event loop now. */
+export function addBlockedCalls (calls: BlockedCall[]): void {
+  const now = performance.now()
+  add(blockedCalls, { start: now, end: now + 1, calls })
+}
+
+function setOpen (isOpen: 0 | 1): void {
+  Atomics.store(heartbeat, OPEN, isOpen)
+  if (isOpen === 1) Atomics.notify(heartbeat, OPEN)
 }
 
 /** The long work of Hindsight in a time. */
@@ -114,6 +141,7 @@ function within<T extends Interval> (intervals: readonly T[], time: Interval): T
 
 /** Ends a block, and begins another one: the CPU time before a request begins is not its own. */
 export function checkLoop (): void {
+  Atomics.add(heartbeat, TURNS, 1)
   if (timer === undefined) return
   const now = takeSample()
   const block = blockBetween(checked, now)

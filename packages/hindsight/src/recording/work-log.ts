@@ -1,7 +1,8 @@
 import { roundTime } from '../clock.js'
 import type { Mask } from '../mask/mask.js'
 import {
-  blocksIn, checkLoop, collectionsIn, internalWorkIn, takeSample, watchLoop, type Interval, type Sample
+  blocksIn, checkLoop, collectionsIn, internalWorkIn, takeSample, watchLoop, type BlockedCall,
+  type Interval, type Sample
 } from './event-loop.js'
 
 /** A kind of work that a request waits for. */
@@ -53,7 +54,7 @@ export interface TimeBudget {
   waiting: number
   isShared: boolean
   /** Milliseconds since the request arrived, and milliseconds of CPU time that are not work of Hindsight. */
-  blocks: Array<{ start: number, duration: number }>
+  blocks: Array<{ start: number, duration: number, calls?: BlockedCall[] }>
   collections: Array<{ start: number, duration: number }>
 }
 
@@ -119,7 +120,11 @@ export class WorkLog {
       hindsight: roundTime(Math.max(0, hindsight - internal) + Math.max(0, captured)),
       collection: roundTime(collections.reduce((sum, { start, end }) => sum + end - start, 0)),
       isShared: this.#isShared ?? false,
-      blocks: blocksIn(time).map(({ start, cpu }) => ({ start: roundTime(start - since), duration: roundTime(cpu) })),
+      blocks: blocksIn(time).map(({ start, cpu, calls = [] }) => ({
+        start: roundTime(start - since),
+        duration: roundTime(cpu),
+        ...calls.length > 0 && { calls: calls.map((call) => ({ ...call, function: mask.text(call.function) })) }
+      })),
       collections: collections.map(({ start, end }) =>
         ({ start: roundTime(start - since), duration: roundTime(end - start) }))
     }

@@ -1,15 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
-import { limits } from '../../src/inspection/inspect-calls.js'
-import { inspection } from '../../src/inspection/inspection.js'
 import type { Profile } from '../../src/store/profile.js'
-import { allowValues } from '../support/children.js'
+import { allowInspection, hasInspection } from '../support/inspection.js'
 import { inBothProducts } from '../support/products.js'
 import { CALLS, hostile, SHAPES, WITHOUT_CALL, type Shape } from '../fixtures/failing/shapes.js'
 
-// A busy machine takes longer for a pause than it may.
-Object.assign(limits, { pauses: Infinity, burst: Infinity, time: Infinity })
-allowValues()
+allowInspection()
 
 function declare (app: FastifyInstance, path: string, { route, hook, errorHandler }: Shape): void {
   const options = { ...hook !== undefined && { [hook]: route }, ...errorHandler !== undefined && { errorHandler } }
@@ -18,7 +14,7 @@ function declare (app: FastifyInstance, path: string, { route, hook, errorHandle
 
 /** The profile of a failed request, when the thread runs. */
 async function failed (t: Test, app: FastifyInstance, path: string): Promise<Profile> {
-  t.equal(await inspection.ready, true)
+  t.equal(await hasInspection(), true)
   const { headers, statusCode } = await app.inject({ url: path, headers: { accept: 'text/html' } })
   t.equal(statusCode, 500, path)
   const { body } = await app.inject(`/_profiler/${String(headers['x-debug-token'])}.json`)

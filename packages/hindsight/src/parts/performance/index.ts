@@ -250,6 +250,8 @@ export function blockSentence (data: Data, { collectors: { cpu }, method, url }:
   if ((data.budget as TimeBudget).isShared) blocked += ', by this request or by another one'
   const place = busiestPlace(cpu)
   if (place !== null) return `${blocked}: most of the time ran ${place}.`
+  const [call] = longest.calls ?? []
+  if (call !== undefined) return `${blocked}: ${call.function || '(anonymous)'} (${shortFile(lineOf(call.source))}).`
   const command = method === 'GET'
     ? `curl -H '${CPU_HEADER}: 1' '${url.replaceAll("'", '%27')}'`
     : `send the request again with the header ${CPU_HEADER}: 1`
