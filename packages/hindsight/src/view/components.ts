@@ -73,10 +73,10 @@ export function rowsTable (
     html`<td>${row[name] != null && cell(row[name])}</td>`)}</tr>`))
 }
 
-/** A table of rows that are markup; a column in brackets is numeric. */
+/** A table of rows, or of groups of rows, that are markup; a column in brackets is numeric. */
 export function markupTable (
   label: string,
-  columns: ReadonlyArray<string | [numeric: string]>,
+  columns: ReadonlyArray<string | readonly [numeric: string]>,
   rows: HtmlValue,
   className = ''
 ): SafeHtml {

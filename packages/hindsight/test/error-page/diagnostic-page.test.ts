@@ -396,7 +396,7 @@ inBothProducts('the page, the profile, its overview and Markdown have what a sch
     if (i > 0) continue
     const headline = `body/field: ${words}`
     t.match(textsOf(response.body, 'h1, title'), [`${headline} (400 Bad Request)`, headline])
-    t.match(textsOf((await app.inject({ url: '/_profiler/', headers: HTML })).body, '.profiles td.text p').at(-1), `Error: ${headline}`)
+    t.match(textsOf((await app.inject({ url: '/_profiler/', headers: HTML })).body, '.profiles .message p').at(-1), `Error: ${headline}`)
     const rows = ['field', '"abcde😀"', words]
     const { token, exceptions } = await profileOf(app, response)
     t.match(exceptions, [{ rejected: { part: 'body', fields: [{ field: 'field', rule: 'maxLength', expected: words }] } }])

@@ -1,8 +1,8 @@
 import {
-  formatTime, noteText, pairsTable, pendingTime, placeElement, titledSection, markupTable, withPlaces
+  foldedContent, formatTime, noteText, pairsTable, pendingTime, placeElement, markupTable, withPlaces
 } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { formatCount, html, wordFor, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import { formatCount, html, presentItems, wordFor, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { PanelView } from '../part.js'
 import { lineOf } from '../read.js'
 import type { QueryGroup } from './groups.js'
@@ -19,7 +19,8 @@ interface Shown {
   count: number
 }
 
-export function panelOf ({ queries: all, groups, findings, count }: Shown, token: string, view: PanelView): HtmlValue {
+export function panelOf (shown: Shown, token: string, view: PanelView): HtmlValue {
+  const { queries: all, groups, findings, count } = shown
   const { editor } = view
   if (all.length === 0) return noteText('No query was sent.')
   const more = count - all.length
@@ -29,18 +30,24 @@ export function panelOf ({ queries: all, groups, findings, count }: Shown, token
   }
   const items = [...failed, ...findings].map((finding) => html`<li>${findingText(finding, all, editor)} \
 <a href="#query-${Number(finding.queries[0]) + 1}">Show</a></li>`)
-  const byStatement = markupTable('Queries by statement', ['Statement', ['Count'], ['Different'], ['Time']],
-    groups.map((group) => groupRow(group, editor)), 'rows')
-  const inOrder = markupTable('Queries in order of time', ['Statement', ['Rows'], ['Start'], ['Duration']],
-    all.map((query, i) => queryRow(query, i, editor, planButton(query, i, view))), 'rows')
+  const rows = groups.toSorted((a, b) => b.duration - a.duration).map((group) => groupRows(group, all, view))
+  const columns = ['Statement', ['Runs'], ['Rows'], ['Start'], ['Time']] as const
   return [
     items.length > 0 && html`<ul class="findings">${items}</ul>`,
-    titledSection('By statement', byStatement),
-    titledSection('In order of time', [
-      planForm(token, view, inOrder),
-      more > 0 && noteText(`${formatCount(more, 'more was', 'more were')} only counted.`)
-    ])
+    noteText(metricsOf(shown)),
+    planForm(token, view, markupTable('Queries by statement', columns, rows, 'rows')),
+    more > 0 && noteText(`${formatCount(more, 'more was', 'more were')} only counted.`)
   ]
+}
+
+/** The numbers of all queries, in one line. */
+function metricsOf ({ count, groups, findings }: Shown): string {
+  const time = groups.reduce((sum, { duration }) => sum + duration, 0)
+  const slow = findings.filter(({ kind }) => kind === 'slow').length
+  return presentItems([
+    formatCount(count, 'query', 'queries'), formatCount(groups.length, 'statement'), formatTime(time),
+    slow > 0 && `${slow} slow`
+  ]).join(' · ')
 }
 
 /** The sentence of a finding; the shape of its queries is code. */
@@ -54,17 +61,30 @@ export function findingText (
   return html`${before}<code>${shape}</code>${withPlaces(after.join(''), editor)}`
 }
 
-function groupRow (group: QueryGroup, editor: EditorLink | null): SafeHtml {
+/** The rows of a statement: of its only run, or of all, with the runs below them. */
+function groupRows (group: QueryGroup, all: readonly RecordedQuery[], view: PanelView): SafeHtml {
   const { system, shape, count, distinct, duration, sources, kind } = group
+  const { editor } = view
+  const runs = [...all.entries()].filter(([, query]) => query.shape === shape && query.system === system)
+  const [[first, query] = []] = runs
+  if (first === undefined || query === undefined) return html``
+  const button = planButton(query, first, view)
+  if (count === 1) return runRow(query, first, editor, html`<td class="number" data-unit="time">1</td>`, button)
   const mark = kind !== null && html` <span class="count warn">${kind}</span>`
+  const rows = runs.map(([i, run]) => runRow(run, i, editor))
+  const label = `${formatCount(runs.length, 'run')}, ${distinct} different`
+  const table = html`<table aria-label="${label}"><tbody>${rows}</tbody></table>`
   return html`<tr${kind !== null && html` class="has-warning"`}>
-<td class="text"><code class="sql">${highlightedText({ system, statement: shape })}</code>${mark}\
-<div class="places">${sources.map((source) => html`<div>${placeElement(lineOf(source), editor)}</div>`)}</div></td>
-<td class="number" data-unit="${wordFor(count, 'time')}">${count}</td>
-<td class="number" data-unit="different">${distinct}</td><td class="number">${formatTime(duration)}</td></tr>`
+<td class="text"><code class="sql" data-copy="Copy">${highlightedText({ system, statement: shape })}</code>${mark}\
+<div class="places">${sources.map((source) => html`${placeElement(lineOf(source), editor)} `)} ${button}</div></td>
+<td class="number" data-unit="${wordFor(count, 'time')}">${count}</td><td></td><td></td>
+<td class="number">${formatTime(duration)}</td></tr>
+<tr class="runs"><td colspan="5">${foldedContent(label, table)}</td></tr>`
 }
 
-function queryRow (query: RecordedQuery, i: number, editor: EditorLink | null, button: HtmlValue): SafeHtml {
+function runRow (
+  query: RecordedQuery, i: number, editor: EditorLink | null, runs?: SafeHtml, button?: HtmlValue
+): SafeHtml {
   const { start, duration, wait = 0, rows, source, sender = '', error } = query
   const { message, ...facts } = error ?? {}
   const from = source === null ? withPlaces(sender, editor) : placeElement(lineOf(source), editor)
@@ -72,8 +92,8 @@ function queryRow (query: RecordedQuery, i: number, editor: EditorLink | null, b
   const failure = isFailed && html`<div class="failure">${message}</div>${pairsTable('Error', facts, '')}`
   const waited = wait >= 1 && html`<div class="note">waited ${formatTime(wait)} for a connection</div>`
   return html`<tr id="query-${i + 1}"${isFailed && html` class="has-problem"`}>
-<td class="text"><code class="sql" data-copy="Copy">${highlightedText(query, error?.position)}</code>\
-<div class="places">${from} ${button}</div>${waited}${failure}</td>
+<td class="text"><code class="sql"${runs && html` data-copy="Copy"`}>${highlightedText(query, error?.position)}</code>\
+<div class="places">${from} ${button}</div>${waited}${failure}</td>${runs}
 <td class="number" data-unit="${wordFor(rows ?? 0, 'row')}">${rows}</td>
 <td class="number" data-unit="after the start">${formatTime(start)}</td>
 <td class="number">${pendingTime(duration)}</td></tr>`

@@ -3,7 +3,7 @@ import { cachedByObject } from '../../call.js'
 import { messageOf } from '../../errors/thrown-value.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Run } from '../../queries/run.js'
-import { noteText, postForm, titledSection } from '../../view/components.js'
+import { postForm, titledSection, withCode } from '../../view/components.js'
 import { cutText, html, type HtmlValue } from '../../view/text.js'
 import type { PanelView, ProfilerPages } from '../part.js'
 import { addressOf, dataOf, listOf } from '../read.js'
@@ -213,7 +213,7 @@ function withoutComments (query: Explained): string {
 /** The list of queries as a form, of which each button of `planButton` shows a plan. */
 export function planForm (token: string, { base, formToken, debug }: PanelView, list: HtmlValue): HtmlValue {
   if (base === undefined || formToken === undefined || debug !== true) return list
-  return postForm(`${base}/${token}/plan`, formToken, list)
+  return postForm(`${base}/${token}/plan`, formToken, list, 'plans')
 }
 
 /** The button of the query with a position in the list; none for what is no SELECT. */
@@ -227,7 +227,7 @@ export function planMarkup ({ system, statement }: Explained, { plan, sentence }
   const lines = plan !== null && html`<pre class="data">${plan}</pre>`
   return [
     titledSection('Statement', html`<pre class="data sql">${highlightedText({ system, statement })}</pre>`, '', 2),
-    titledSection('Plan', [lines, noteText(sentence)], '', 2)
+    titledSection('Plan', [lines, html`<p class="note">${withCode(sentence, null)}</p>`], 'plan', 2)
   ]
 }
 

@@ -13,6 +13,21 @@ for (const link of navigator.clipboard ? document.querySelectorAll('a[data-copy]
   }))
 }
 
+// Shows a plan below its query. Without this script it is a page.
+for (const form of document.querySelectorAll('form.plans')) {
+  form.addEventListener('submit', async function (event) {
+    event.preventDefault()
+    const { submitter } = event
+    const body = new URLSearchParams(new FormData(form, submitter))
+    const response = await fetch(form.action, { method: 'POST', headers: { accept: 'text/html' }, body })
+    const page = new DOMParser().parseFromString(await response.text(), 'text/html')
+    const plan = page.querySelector('#plan, main')
+    plan.removeAttribute('id')
+    submitter.closest('td').append(plan)
+    submitter.disabled = true
+  })
+}
+
 // Storage is refused in a sandbox.
 for (const box of document.querySelectorAll('[name=column]')) {
   const key = 'hindsight-column-' + box.value

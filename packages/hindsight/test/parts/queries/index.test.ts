@@ -19,29 +19,26 @@ import { parseHtml } from '../../support/parse-html.js'
 
 const html = { accept: 'text/html' }
 
-inBothProducts('the panel shows what is remarkable, the queries by statement, and then in order of time', async (t, build) => {
+inBothProducts('the panel shows what is remarkable, and the queries by statement with their runs', async (t, build) => {
   const app = await build(declareArticles)
   const stored = await profileOf(app, await app.inject('/articles'))
   const { findings: [loop] } = queriesOf(stored)
   const panel = shown(queries, stored)
   t.same(texts(panel, '.findings li'), [`${loop?.text.replaceAll('`', '')} Show`])
   t.equal(panel.querySelector('.findings a')?.getAttribute('href'), '#query-3')
-  t.same(texts(panel, 'h3'), ['By statement', 'In order of time'])
-  const [groups, all] = [...panel.querySelectorAll('table')] as unknown as [Element, Element]
-  const marked = groups.querySelector('.has-warning') as Element
-  t.same(texts(marked, 'code.sql, .count, td.number:nth-child(-n+3)'), ['select name from users where id = ?', 'n+1', '24', '24'])
-  t.same(texts(groups, 'tbody code.sql').sort(), [
-    'select id from users where api_token = ?', 'select id, author from articles order by id', 'select name from users where id = ?'
-  ])
-  const rows = texts(all, 'tbody code.sql')
-  t.equal(rows.length, 26)
-  t.same(rows.slice(0, 4), [
-    "select id from users where api_token = '******'", 'select id, author from articles order by id',
-    'select name from users where id = 1', 'select name from users where id = 2'
+  t.match(texts(panel, '.note')[0], /^26 queries · 3 statements · \d.* [mµ]?s$/)
+  const marked = panel.querySelector('tr.has-warning') as Element
+  t.same(texts(marked, 'code.sql, .count, td.number:nth-child(2)'), ['select name from users where id = ?', 'n+1', '24'])
+  const runs = marked.nextElementSibling as Element
+  t.equal(runs.querySelector('summary')?.textContent, '24 runs, 24 different')
+  t.same(texts(runs, 'code.sql').slice(0, 2), ['select name from users where id = 1', 'select name from users where id = 2'])
+  t.same([...runs.querySelectorAll('tr')].map(({ id }) => id), [...Array(24).keys()].map((i) => `query-${i + 3}`))
+  t.same(['#query-1', '#query-2'].flatMap((id) => texts(panel, `${id} code.sql`)), [
+    "select id from users where api_token = '******'", 'select id, author from articles order by id'
   ], 'the parameters are in their places, so that the statement can be run')
-  t.same(texts(all, '#query-1 [data-copy] :is(.sql-keyword, .sql-value)'), ['select', 'from', 'where', "'******'"])
-  t.equal(texts(all, '#query-2 td.number')[0], '24')
-  t.equal(panel.querySelectorAll('code[data-copy="Copy"]').length, 26)
+  t.same(texts(panel, '#query-1 [data-copy] :is(.sql-keyword, .sql-value)'), ['select', 'from', 'where', "'******'"])
+  t.same(texts(panel, '#query-2 td.number').slice(0, 2), ['1', '24'], 'its runs and rows')
+  t.equal(panel.querySelectorAll('code[data-copy="Copy"]').length, 3, 'one for each statement')
   const linked = JSDOM.fragment(markup(queries, stored, { editor: editorLink({ editor: 'vscode' }) }))
   const [, file, line] = /^(.*):(\d+):\d+$/.exec(String(queriesOf(stored).queries[2]?.source)) ?? []
   t.equal(linked.querySelector('#query-3 .places a')?.getAttribute('href'), `vscode://file${file}:${line}:1`)
@@ -99,7 +96,7 @@ inBothProducts('the toolbar and the list have the number of queries, and profile
   // In the service the refused searches have profiles, too, with the query of the application's hook.
   const expected = product === 'service' ? ['1', '1', '3', '26'] : ['3', '26']
   t.same([...list.querySelectorAll('.profiles tbody tr')].map(({ children }) => children[column]?.textContent), expected)
-  t.match(texts(list, '.profiles td.text > :not(:first-child)').filter((text) => /n\+1/i.test(text)), [/^Queries: N\+1: /], 'once')
+  t.match(texts(list, '.profiles .message > *').filter((text) => /n\+1/i.test(text)), [/^Queries: N\+1: /], 'once')
   t.ok(list.querySelector('.profiles tr.has-warning .warning-line'))
 })
 

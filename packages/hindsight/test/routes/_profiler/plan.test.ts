@@ -52,7 +52,7 @@ inBothProducts('a button shows the plan of a query, or why there is none', async
   const form = document.querySelector<HTMLFormElement>(`form[action="/_profiler/${token}/plan"]`)
   const formToken = form?.querySelector<HTMLInputElement>('[name=form_token]')?.value ?? ''
   const buttons = [...form?.querySelectorAll<HTMLButtonElement>('button[name=query]') ?? []]
-  t.same(buttons.map(({ value, textContent }) => [value, textContent]), ['1', '2', '3', '4', '6', '7'].map((value) => [value, 'Explain plan']))
+  t.same(buttons.map(({ value, textContent }) => [value, textContent]).sort(), ['1', '2', '3', '4', '6', '7'].map((value) => [value, 'Explain plan']))
 
   const plan = async (query: string): Promise<unknown> => {
     const { plan, sentence } = (await send(app, token, { form_token: formToken, query })).json() as Record<string, unknown>
@@ -72,7 +72,7 @@ inBothProducts('a button shows the plan of a query, or why there is none', async
   const page = await send(app, token, { form_token: formToken, query: '3' }, html)
   t.same(await check(page.body), [])
   const shown = parseHtml(page.body)
-  t.match(shown.querySelector('main')?.textContent, /select \* from item[^]*SCAN item[^]*reads all rows of `item`/)
+  t.match(shown.querySelector('main')?.textContent, /select \* from item[^]*SCAN item[^]*reads all rows of item/)
   t.equal(shown.querySelector('main a')?.getAttribute('href'), `/_profiler/${token}?panel=queries#query-3`)
 })
 

@@ -72,7 +72,7 @@ if (browser !== undefined) {
     await page.goto(`${origin}/_profiler/`)
     // In one step: the live list may be replaced.
     const isInside = await page.evaluate(`(() => {
-      const text = document.querySelector('.profiles td.text p')
+      const text = document.querySelector('.profiles .message p')
       const [{ left }, { right, width }] = [text.getBoundingClientRect(), text.closest('td').getBoundingClientRect()]
       return right - left > width / 4
     })()`)
@@ -128,8 +128,7 @@ if (browser !== undefined) {
     const origin = `http://127.0.0.1:${await listen(app)}`
     const { page, heard } = await watchedPage(browser, origin)
     t.teardown(() => page.close())
-    // A loaded machine may block the event loop meanwhile, which the row says, too.
-    const urls = async () => (await page.locator('.profiles tbody td.text').allTextContents()).map((text) => text.replace(/Timeline: .*/, ''))
+    const urls = async () => await page.locator('.profiles tbody td.text').allTextContents()
     const state = async (text: string) => { await page.locator('.live-state', { hasText: text }).waitFor() }
     await app.inject('/before')
     await page.goto(`${origin}/_profiler/`)
