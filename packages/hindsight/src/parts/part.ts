@@ -288,8 +288,8 @@ export interface Part<T = any, K = any> extends Slot<K> {
   comparison?: ReadonlyArray<ComparedSection<T>>
   /** What may explain a failure. */
   differences?: ReadonlyArray<DifferenceGroup<T>>
-  /** What may explain that a success is slow. */
-  times?: (data: T, profile: Profile) => readonly PartTime[]
+  /** What may explain that a request is slow, with the names by which it is compared with another one. */
+  times?: (data: T, profile: Profile, other?: Profile) => readonly PartTime[]
   /** Criteria of the search: values of a profile by the name of the criterion, which the list shows, too. */
   search?: Readonly<Record<string, Criterion<T>['valueOf'] | Criterion<T>>>
   /** Adds routes of the profiler, on an instance of their own. */

@@ -23,8 +23,8 @@ const VOLATILE: ReadonlyArray<readonly [expression: RegExp, replacement: string]
 ]
 
 const HEADERS = new Set([
-  'date', 'age', 'x-debug-token', 'x-debug-token-link', 'x-request-id', 'request-id', 'x-correlation-id', 'traceparent',
-  'tracestate', 'server-timing',
+  'x-debug-token', 'x-debug-token-link', 'x-debug-exception', 'x-debug-exception-file', 'date', 'age', 'x-request-id',
+  'request-id', 'x-correlation-id', 'traceparent', 'tracestate', 'server-timing',
   // They follow from the body, from an earlier response or from the connection.
   'content-length', 'connection', 'if-none-match', 'if-modified-since', 'idempotency-key'
 ])

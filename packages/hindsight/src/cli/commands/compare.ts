@@ -36,9 +36,9 @@ export const compare: Command = {
   }
 }
 
-/** The sections with differences, without that of listeners, which is on the page and in the JSON only. */
+/** The sections with differences. */
 export function differencesOf ({ sections }: Comparison): Comparison['sections'] {
-  return sections.filter(({ name, differences }) => name !== 'events' && differences.length > 0)
+  return sections.filter(({ differences }) => differences.length > 0)
 }
 
 /** The lines of a comparison: at most so many differences of each section. */
@@ -46,7 +46,7 @@ export function comparisonLines (comparison: Comparison, format: Formatter, limi
   const { style } = format
   const { a, b } = comparison
   const shown = differencesOf(comparison)
-  const count = shown.reduce((sum, { differences }) => sum + differences.length, 0)
+  const count = comparison.differences
   const verdict = count === 0 ? 'No differences.' : `${formatCount(count, 'difference')}.`
   const lines = [...requestLines('A', a, format), ...requestLines('B', b, format), '', style('bold', verdict)]
   for (const { label, differences } of shown) {

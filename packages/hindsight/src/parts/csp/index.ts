@@ -7,6 +7,7 @@ import { cutText, visibleLine } from '../../view/text.js'
 import { pairsSection, rowsSection } from '../../view/components.js'
 import { dataOf, isObject, listOf, type Data } from '../read.js'
 import type { Part, ProfilerPages } from '../part.js'
+import { flattenPaths } from '../section.js'
 import type { Profile } from '../../store/profile.js'
 
 const BadReportError =
@@ -76,6 +77,7 @@ function addReports (app: FastifyInstance, { optionsOf, amend }: ProfilerPages):
 export const csp: Part<Data> = {
   name: 'csp',
   routes: addReports,
+  comparison: [{ values: ({ ofDiagnosticPage: _, ...data }) => flattenPaths(data) }],
   panel: {
     label: 'Content Security Policy',
     group: 'hooks',

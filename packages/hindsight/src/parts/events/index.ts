@@ -3,12 +3,13 @@ import { shortFile } from '../../errors/stack-frame.js'
 import { isLifecycleStage, shownValue, type HeaderChange, type ListenerEvent } from '../../recording/events.js'
 import type { RequestTrace } from '../../recording/trace.js'
 import type { Mask } from '../../mask/mask.js'
-import type { Profile } from '../../store/profile.js'
+import { isSuccess, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { formatTime, noteText, placeElement, placeLink, titledSection, markupTable } from '../../view/components.js'
 import { cutText, html, presentItems, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
 import { addressOf, dataOf, groupedBy, linesSection, listOf, type Data } from '../read.js'
+import { isOneFailed } from '../pairing.js'
 import { alignItems, type Section } from '../section.js'
 
 const COLUMNS: Parameters<typeof markupTable>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
@@ -176,8 +177,11 @@ function compareEvents (section: Section, a: Profile, b: Profile): void {
     `${stage} ${listener === stage ? 'hook' : listener}`
   for (const [one, other] of alignItems(eventsOf(a), eventsOf(b), titleOf)) {
     const event = one ?? other
-    const isIdle = event?.outcome === 'skipped' && (one === undefined || other === undefined)
-    if (event !== undefined && !isIdle) section.value(titleOf(event), eventText(one), eventText(other))
+    if (event === undefined || OBSERVERS.has(event.listener)) continue
+    const isOfOne = one === undefined || other === undefined
+    const follows = isOneFailed(a, b) && (event.pass === 'error' || isSuccess(one === undefined ? b : a))
+    if (isOfOne && (event.outcome === 'skipped' || follows)) continue
+    section.value(titleOf(event), eventText(one), eventText(other))
   }
 }
 

@@ -1,4 +1,3 @@
-import { shortFile } from '../../errors/stack-frame.js'
 import type { Profile } from '../../store/profile.js'
 import {
   countedLabel, entryRow, entryTable, foldedContent, jsonBlock, placeElement, statusBadge, withPlaces
@@ -9,6 +8,7 @@ import {
   addressOf, dataOf, firstOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data
 } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
+import { comparedNames, namesNotReached } from '../pairing.js'
 import type { Values } from '../section.js'
 import type { Called } from './called.js'
 import { callGroups, callsInTransactions, callShape, isFailed, problemOf, sentenceOf } from './groups.js'
@@ -219,34 +219,36 @@ function serverOf (url: string): Pick<URL, 'host' | 'pathname'> {
   return new URL(url)
 }
 
-/**
- * The statuses and errors of the calls of each shape. Where one line sends one shape here and another one in the other
- * profile, these are one call that has changed.
- */
-function resultsOfCalls ({ calls }: Data, { route }: Profile, other: Profile): Values {
-  const all = listOf(calls).map((call) => ({ call, shape: callShape(call, route) }))
-  const ofOther = listOf(dataOf(other, 'http-client').calls)
-    .map((call) => ({ call, shape: callShape(call, other.route) }))
-  /** The shapes of a line in one list that the other list does not have. */
-  const changed = (list: typeof all, without: typeof all, source: unknown): Set<string> => new Set(list
-    .filter(({ call, shape }) => call.source === source && without.every((one) => one.shape !== shape))
-    .map(({ shape }) => shape))
-  const result = ({ error, status }: Data): string => {
-    if (error === undefined) return String(status ?? 'pending')
-    return String(error) || 'failed'
-  }
-  return Object.fromEntries([...groupedBy(all, ({ shape }) => shape)].map(([shape, group]) => {
-    const results = group.map(({ call }) => result(call)).join(', ')
-    const source = group[0]?.call.source
-    const isChanged = typeof source === 'string' && changed(all, ofOther, source).has(shape) &&
-      changed(all, ofOther, source).size === 1 && changed(ofOther, all, source).size === 1
-    if (isChanged) return [`outgoing call from ${shortFile(lineOf(source))}`, `${shape}: ${results}`]
-    return [`outgoing ${shape}`, results]
+/** The calls of a profile with the names by which they are compared with those of another one. */
+function namedCalls (profile: Profile, other: Profile): Array<{ name: string, shape: string, call: Data }> {
+  const [all, others] = [profile, other].map((one) => listOf(dataOf(one, 'http-client').calls)
+    .map((call) => ({ call, shape: callShape(call, one.route), source: call.source })))
+  const names = comparedNames('call', all ?? [], others ?? [])
+  return (all ?? []).map(({ call, shape }, i) => ({ call, shape, name: names[i] ?? shape }))
+}
+
+/** The statuses and errors of the calls of each name. */
+function resultsOfCalls (_: Data, profile: Profile, other: Profile): Values {
+  const calls = namedCalls(profile, other)
+  const others = namedCalls(other, profile)
+  const left = namesNotReached(profile, calls.map(({ name }) => name), other, others.map(({ name }) => name))
+  const groups = groupedBy(calls.filter(({ name }) => !left.has(name)), ({ name }) => name)
+  return Object.fromEntries([...groups].map(([name, group]) => {
+    const results = group.map(({ call }) => shortResult(call)).join(', ')
+    const shape = group[0]?.shape
+    return [`outgoing ${name}`, name === shape ? results : `${shape}: ${results}`]
   }))
 }
 
-function timesOfCalls ({ calls }: Data, { route, duration }: Profile): PartTime[] {
-  const all = listOf(calls) as Array<Data & { start: number, duration: number | null }>
-  return [...groupedBy(all, (call) => callShape(call, route))]
-    .map(([name, alike]) => ({ name, time: timeOf(alike, duration), count: alike.length }))
+function shortResult ({ error, status }: Data): string {
+  if (error === undefined) return String(status ?? 'pending')
+  return String(error) || 'failed'
+}
+
+function timesOfCalls (_: Data, profile: Profile, other = profile): PartTime[] {
+  const groups = groupedBy(namedCalls(profile, other), ({ name }) => name)
+  return [...groups].map(([name, group]) => {
+    const calls = group.map(({ call }) => call as Data & { start: number, duration: number | null })
+    return { name, time: timeOf(calls, profile.duration), count: calls.length }
+  })
 }

@@ -181,7 +181,9 @@ function linesByWeight (logs: unknown): string {
 
 function compareLogs (section: Section, a: Profile, b: Profile): void {
   const nameOf = ({ level, channel }: LogRecord): string => `${level} ${channel}`
-  const pairs = alignItems(linesOf(a.logs), linesOf(b.logs), (line, side) =>
+  // Other sections have what Fastify says about the request.
+  const linesIn = ({ logs }: Profile): LogRecord[] => linesOf(logs).filter(({ channel }) => channel !== 'request')
+  const pairs = alignItems(linesIn(a), linesIn(b), (line, side) =>
     `${nameOf(line)} ${section.normalized(String(line.message), side)}`)
   for (const [one, other] of pairs) {
     const { level, channel } = one ?? other ?? {}

@@ -3,7 +3,8 @@ import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { formatTime } from '../../view/components.js'
 import { formatCount, cutText, html, presentItems, wordFor, type SafeHtml } from '../../view/text.js'
-import { NUMBER_COMPARISON, type Part, type TimelineEntry } from '../part.js'
+import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
+import { comparedNames, namesNotReached } from '../pairing.js'
 import {
   addressOf, dataOf, firstOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data
 } from '../read.js'
@@ -98,13 +99,9 @@ export const queries: Part<Data> = {
     if (exceptions.length === 0) return []
     return failureHints(data).map((hint) => ({ ...hint, order: 25 }))
   },
-  comparison: [{ values: countsByShape }],
-  times: (data, profile) => groupsOf(data).map(({ system, shape, duration, count }) => {
-    const alike = recorded(data.queries).filter((query) => query.system === system && query.shape === shape)
-    const time = alike.length < count ? duration : timeOf(alike, profile.duration)
-    return { name: `${system}: ${shortShape(shape)}`, time, count }
-  }),
-  differences: [{ order: 15, absent: 'not sent', values: countsByShape }],
+  comparison: [{ values: countsByName }],
+  times: timesOfQueries,
+  differences: [{ order: 15, absent: 'not sent', values: countsByName }],
   search: {
     queries: {
       valueOf: ({ count }) => count,
@@ -286,10 +283,40 @@ function failedQuery (query: Failed): Hint {
   }
 }
 
-/** How many queries of each shape there were: parameters differ each time. */
-function countsByShape (data: Data): Record<string, string> {
-  const counts = new Map<string, number>()
-  for (const { shape, count } of groupsOf(data)) counts.set(shape, (counts.get(shape) ?? 0) + count)
-  // The quotes separate the last word from the names of values that always differ, such as `time`.
-  return Object.fromEntries([...counts].map(([shape, count]) => [`query \`${shape}\``, formatCount(count, 'time')]))
+/** The names by which the queries of a profile are compared with those of another one. */
+function namesOfQueries (profile: Profile, other: Profile): string[] {
+  const [all, others] = [profile, other].map((one) => recorded(dataOf(one, 'queries').queries))
+  return comparedNames('query', all ?? [], others ?? [])
+}
+
+/** How many queries of each name there were: parameters differ each time. */
+function countsByName (data: Data, profile: Profile, other: Profile): Record<string, string> {
+  const names = namesOfQueries(profile, other)
+  const left = namesNotReached(profile, names, other, namesOfQueries(other, profile))
+  const counts = new Map<string, { shape: string, count: number }>()
+  for (const { shape, count } of groupsOf(data)) {
+    const name = names[recorded(data.queries).findIndex((query) => query.shape === shape)] ?? shape
+    if (!left.has(name)) counts.set(name, { shape, count: count + (counts.get(name)?.count ?? 0) })
+  }
+  return Object.fromEntries([...counts].map(([name, { shape, count }]) => {
+    // The quotes separate the last word from the names of values that always differ, such as `time`.
+    const quoted = `\`${shape}\``
+    if (name === shape) return [`query ${quoted}`, formatCount(count, 'time')]
+    return [name, `${quoted} ${formatCount(count, 'time')}`]
+  }))
+}
+
+function timesOfQueries (data: Data, profile: Profile, other = profile): PartTime[] {
+  const names = namesOfQueries(profile, other)
+  return groupsOf(data).map(({ system, shape, duration, count }) => {
+    const all = recorded(data.queries)
+    const isAlike = (query: RecordedQuery): boolean => query.system === system && query.shape === shape
+    const alike = all.filter(isAlike)
+    const name = names[all.findIndex(isAlike)] ?? shape
+    return {
+      name: name === shape ? `${system}: ${shortShape(shape)}` : name,
+      time: alike.length < count ? duration : timeOf(alike, profile.duration),
+      count
+    }
+  })
 }

@@ -8,6 +8,7 @@ import {
 import { cutText, html, textOrJson, visibleJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import { dataOf, failureOf, isObject, lineOf, splitUrl, type Data } from '../read.js'
 import { NUMBER_COMPARISON, type Part } from '../part.js'
+import { isOneFailed } from '../pairing.js'
 import { flattenPaths, type Values } from '../section.js'
 import { DIAGNOSTIC_PAGE, received, sent } from './collector.js'
 
@@ -124,7 +125,10 @@ export const response: Part<Data> = {
   comparison: [{
     order: 70,
     label: 'Response',
-    values: ({ headers, size, body }) => ({ ...flattenPaths(headers, 'header'), size: size ?? undefined, body })
+    values ({ headers, size, body }, profile, other) {
+      if (isOneFailed(profile, other)) return {}
+      return { ...flattenPaths(headers, 'header'), size: size ?? undefined, body }
+    }
   }],
   search: {
     size: {

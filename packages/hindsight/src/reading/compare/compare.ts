@@ -3,8 +3,9 @@ import { mainCause } from '../../errors/exception.js'
 import { byOrder, labelOf, resultsOf } from '../../parts/read.js'
 import { parts as allParts } from '../../parts/index.js'
 import type { ComparedSection, Part, PartTime } from '../../parts/part.js'
+import { isOneFailed } from '../../parts/pairing.js'
 import { flattenPaths, kindOf, Section, type Values } from '../../parts/section.js'
-import type { Profile } from '../../store/profile.js'
+import { isSuccess, type Profile } from '../../store/profile.js'
 import { timeText } from './last-success.js'
 
 export type Compared = ReturnType<typeof comparedOf>
@@ -42,11 +43,12 @@ const DIFFERENT_TIME = { milliseconds: 20, factor: 2 }
 function compareTimes (a: Profile, b: Profile, parts: readonly Part[]): Section {
   const section = new Section('times', 'Time', [a.token, b.token])
   const [ofA, ofB] = [a, b].map((profile) => {
-    const times = resultsOf(parts, profile, (part, data) => part.times?.(data, profile))
+    const times = resultsOf(parts, profile, (part, data) => part.times?.(data, profile, profile === a ? b : a))
     return new Map([{ name: 'duration', time: profile.duration }, ...times].map((one) => [one.name, one as PartTime]))
   }) as [Map<string, PartTime>, Map<string, PartTime>]
   for (const what of new Set([...ofA.keys(), ...ofB.keys()])) {
     const [before, after] = [ofA.get(what), ofB.get(what)]
+    if (isOneFailed(a, b) && (isSuccess(a) ? after : before) === undefined) continue
     const [least = 0, most = 0] = [before?.time ?? 0, after?.time ?? 0].sort((one, other) => one - other)
     const isTime = most - least >= DIFFERENT_TIME.milliseconds && most >= least * DIFFERENT_TIME.factor
     // A query or call of one profile only is in the section of its part.

@@ -92,11 +92,11 @@ function shortened (differences: readonly ShownDifference[]): ShownDifference[] 
 
 /** What took longer than in a fast request, the largest difference first. */
 function slowerParts (fast: Profile, slow: Profile, parts: readonly Part[]): ShownDifference[] {
-  const timesOf = (profile: Profile) =>
-    new Map(resultsOf(parts, profile, (part, data) => part.times?.(data, profile)).map((one) => [one.name, one]))
-  const before = timesOf(fast)
+  const timesOf = (profile: Profile, other: Profile) => new Map(
+    resultsOf(parts, profile, (part, data) => part.times?.(data, profile, other)).map((one) => [one.name, one]))
+  const before = timesOf(fast, slow)
   const least = (slow.duration - fast.duration) * MIN_SHARE
-  return [...timesOf(slow).values()]
+  return [...timesOf(slow, fast).values()]
     .map((now) => ({ now, earlier: before.get(now.name), more: now.time - (before.get(now.name)?.time ?? 0) }))
     .filter(({ more }) => more >= least)
     .sort((a, b) => b.more - a.more)
@@ -144,19 +144,13 @@ export type ShownDifference = Record<'what' | 'before' | 'now', string>
 
 const ABSENT = 'absent'
 const NONE = 'none'
-/** The order of a query or call that the success has sent. */
-const NOT_SENT = 4
 
-/**
- * The differences without volatile ones: the first of each group before the second of any. What the failure has not
- * sent any more follows from it, and is last.
- */
+/** The differences without volatile ones: the first of each group before the second of any. */
 function orderedDifferences (success: Profile, failure: Profile, parts: readonly Part[]): ShownDifference[] {
   const groups = parts.flatMap((part) => (part.differences ?? []).map((group) => ({ part, group })))
     .sort((a, b) => byOrder(a.group, b.group))
     .map(({ part, group }) => differencesOf(part, group, success, failure))
-  const all = [...groups.flatMap((group) => group.slice(0, 1)), ...groups.flatMap((group) => group.slice(1))]
-  return all.sort((a, b) => Number(a.order === NOT_SENT) - Number(b.order === NOT_SENT))
+  return [...groups.flatMap((group) => group.slice(0, 1)), ...groups.flatMap((group) => group.slice(1))]
     .map(({ order: _, ...difference }) => difference)
 }
 
@@ -176,7 +170,7 @@ function differencesOf (
       const isMissing = kind === 'only-a'
       let order = 3
       if (isNamed(what, b)) order = 0
-      else if (isMissing) order = absent === undefined ? 1 : NOT_SENT
+      else if (isMissing) order = 1
       else if (kind === 'changed' && typeof a !== typeof b) order = 2
       const before = kind === 'only-b' ? absent ?? ABSENT : textIn(a)
       const now = isMissing ? absent ?? ABSENT : textIn(b)

@@ -81,7 +81,7 @@ const CASES: ReadonlyArray<readonly [name: string, a: Partial<Profile>, b: Parti
   ['a pass that was left for that of an error', { events: [event('router'), event('robots')] }, {
     events: [event('router', { outcome: 'raised' }), event('error', { pass: 'error' }), event('robots', { pass: 'error' })]
   },
-  ['events | kernel.request router | "ran" | "raised"', 'events | kernel.request error |  | "ran"']],
+  ['events | kernel.request router | "ran" | "raised"']],
   [
     'the session', { collectors: { session: { used: true, cookie: true } } }, { collectors: { session: { used: false, cookie: false } } },
     ['session | used | true | false', 'session | cookie | true | false']
