@@ -6,6 +6,8 @@ import { requestContext } from './recording/trace.js'
 
 /** The global object of OpenTelemetry's API, whose instrumentations of Fastify observe all instances. */
 const TELEMETRY = Symbol.for('opentelemetry.js.api.1')
+/** The names of the channels on which Fastify publishes requests. */
+const CHANNELS = ['start', 'end', 'asyncStart', 'asyncEnd', 'error']
 const URLS = ['/', '/failure', '/missing']
 let hasBegun = false
 
@@ -15,7 +17,8 @@ let hasBegun = false
  */
 export async function warmUp (observe: (app: FastifyInstance) => Promise<unknown>): Promise<void> {
   // What traces the process would record these requests.
-  if (hasBegun || TELEMETRY in globalThis || hasSubscribers('tracing:fastify.request.handler:start')) return
+  const isObserved = CHANNELS.some((name) => hasSubscribers(`tracing:fastify.request.handler:${name}`))
+  if (hasBegun || isObserved || TELEMETRY in globalThis) return
   hasBegun = true
   const app = await privateInstance()
   await observe(app)

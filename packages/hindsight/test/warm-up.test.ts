@@ -6,7 +6,7 @@ import { warmUp } from '../src/warm-up.js'
 import { inBothProducts } from './support/products.js'
 import { listen } from './support/app.js'
 
-const HANDLER = 'tracing:fastify.request.handler:start'
+const HANDLER = 'tracing:fastify.request.handler:error'
 const requests: string[] = []
 let observed: FastifyInstance | undefined
 

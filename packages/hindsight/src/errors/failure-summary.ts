@@ -89,11 +89,13 @@ function failureSentence (
   const unrouted = unroutedSentence(trace)
   if (unrouted !== null) return unrouted
   const words = wordsFor(trace, exceptions, handler)
-  const { error, notRun, placed, route } = words
+  const { notRun, placed, route } = words
+  let { error } = words
   const { failure, raisedBy, timing } = trace.recording
   if (input?.fields !== undefined) return rejectedSentence(input, placed, timing.handlerStart !== 0)
   if (input?.malformed !== undefined) return `The body is not valid JSON${notRun}.`
   if (raisedBy?.stage === 'start') return `The application could not start: ${error}.`
+  if (failure?.isRepeated === true) error += ', and again for the response about that'
   if (failure?.refused !== undefined) return refusedSentence(failure.refused, placed, failure.after)
   if (failure?.after === 'failure') {
     const { first } = failure

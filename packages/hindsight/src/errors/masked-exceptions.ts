@@ -208,14 +208,15 @@ function addStack (exception: FlattenedException, stack: string, message: string
   if (out > 0) addNote(exception, `${formatCount(out, 'more frame is', 'more frames are')} left out.`)
 }
 
-// Functions of Hindsight that have called the application do not explain its error.
+// Functions of Hindsight that have called others do not explain the error of those.
 function withoutInternals (lines: string): Array<{ line: string, frame: StackFrame | undefined }> {
   let isCaller = false
   const calls = lines.split('\n').map((line) => ({ line, frame: stackFrames(line)[0] }))
   markCallers(calls.flatMap(({ frame }) => frame ?? []))
   return calls.filter(({ frame }) => {
-    isCaller ||= frame?.own === true
-    return !isCaller || frame === undefined || !isInternal(frame.file)
+    const isOfHindsight = frame !== undefined && isInternal(frame.file)
+    isCaller ||= frame !== undefined && !isOfHindsight && !frame.file.startsWith('node:')
+    return !isCaller || !isOfHindsight
   })
 }
 

@@ -146,6 +146,8 @@ function recordRaised (trace: RequestTrace, hook: RecordedFunction, raised: unkn
   const { recording } = trace
   if (WITHOUT_EFFECT.includes(hook.stage as 'onError')) return addError(trace, raised)
   if (hook.stage === 'onSend') recording.sending.failHook(hook, raised)
+  // Fastify drops it.
+  else if (trace.reply.sent) return addError(trace, raised)
   if (recording.failure === null) recording.raisedBy = hook
   else recording.addError(raised)
 }

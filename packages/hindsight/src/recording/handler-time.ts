@@ -4,6 +4,7 @@ import { declaredPlace } from '../errors/declared-place.js'
 import { isError } from '../errors/thrown-value.js'
 import { headerValues } from '../http/responses.js'
 import { LastHook, internalHook } from './hooks.js'
+import { isHeadersSent } from './sending.js'
 import { traceOf, type RequestTrace } from './trace.js'
 import { explainNoMatch } from '../routing/no-match.js'
 import type { Recording } from './recording.js'
@@ -23,6 +24,7 @@ export function timeHandlers (app: FastifyInstance, onStart: (trace: RequestTrac
     const { events, isRecording, timing } = trace.recording
     if (isRecording && isLast(request) && !request.is404 && timing.handlerStart === 0) {
       onStart(trace)
+      watchThrown(trace)
       timing.handlerStart = performance.now()
       setCurrentCode(trace, 'handler')
     }
@@ -62,6 +64,27 @@ export function timeHandlers (app: FastifyInstance, onStart: (trace: RequestTrac
     done(null, payload)
   }))
   return beforeHandler
+}
+
+/**
+ * Records an error for which Fastify calls no hook: that of a handler which throws after it has sent or hijacked its
+ * response. The property has the function of Fastify until then: no call of Hindsight is in stacks of the application.
+ */
+function watchThrown (trace: RequestTrace): void {
+  const { reply } = trace
+  const original = reply.send
+  const record = function send (this: FastifyReply, ...args: [payload?: unknown]): FastifyReply {
+    // That of a second response is no cause.
+    if (isError(args[0]) && !isHeadersSent(args[0])) trace.scope.hindsight.recorder?.addError(trace, args[0])
+    return original.apply(this, args)
+  }
+  Reflect.defineProperty(reply, 'send', {
+    configurable: true,
+    get: () => reply.sent ? record : original,
+    set (this: FastifyReply, value: unknown) {
+      Reflect.defineProperty(this, 'send', { value, writable: true, configurable: true, enumerable: true })
+    }
+  })
 }
 
 /** Records the end of the handler, once. */

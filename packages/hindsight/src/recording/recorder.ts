@@ -9,7 +9,7 @@ import { ClientGoneError, NoResponseError } from '../http/http-errors.js'
 import { isProfilePath, pathnameOf } from '../http/requests.js'
 import { EventRecorder } from './event-recorder.js'
 import { inspection } from '../inspection/inspection.js'
-import { codeOf, messageOf } from '../errors/thrown-value.js'
+import { codeOf, isError, messageOf, textOfStack } from '../errors/thrown-value.js'
 import { replayContext, requestContext, type RequestTrace } from './trace.js'
 import type { ProfilerSettings } from '../options.js'
 import { WorkLog } from './work-log.js'
@@ -175,7 +175,11 @@ export class Recorder {
       // What cannot be sent may be refused again for the response about that.
       const isSame = earlier.refused !== undefined && codeOf(error) === codeOf(earlier.error)
       if (isSame) recording.failure.after = earlier.after
-      else {
+      else if (sending.failedHook === undefined && isSameError(error, earlier.error)) {
+        // What always fails is one failure.
+        const { after } = earlier
+        Object.assign(recording.failure, { after, ...'first' in earlier && { first: earlier.first }, isRepeated: true })
+      } else {
         recording.failure.after = 'failure'
         recording.failure.first = 'first' in earlier ? earlier.first : earlier.error
         // A hook that always fails is one failure.
@@ -313,6 +317,13 @@ export class Recorder {
       pending === undefined ? [] : [[name, pending(trace).data as unknown]])
     return this.#profiles?.unfinished(trace, Object.fromEntries(pending) as Record<string, unknown>)
   }
+}
+
+/** Whether two errors have the same message, and were made at the same place. */
+function isSameError (one: unknown, other: unknown): boolean {
+  const placeOf = (error: unknown): string | undefined =>
+    isError(error) ? /\n\s*at .*/.exec(textOfStack(error as object))?.[0] : undefined
+  return messageOf(one) === messageOf(other) && placeOf(one) !== undefined && placeOf(one) === placeOf(other)
 }
 
 function recordReplay (recording: Recording): boolean {

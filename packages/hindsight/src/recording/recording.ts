@@ -49,6 +49,8 @@ interface Failure {
   after: 'handler' | 'failure' | null
   /** The first of several failures, where this is not the first one. */
   first?: unknown
+  /** Whether the response about this failure has failed in the same way. */
+  isRepeated?: boolean
   isOfNotFound?: boolean
   refused?: RefusedResponse | undefined
   calls?: Error
