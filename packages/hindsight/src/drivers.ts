@@ -126,7 +126,11 @@ function observedImport (name: string, exported: Exports): Exports {
   const { makers, nested } = DRIVERS.find((driver) => driver.name === name) as Driver
   const { default: main } = exported
   const result: Exports = {}
-  for (const maker of makers) result[maker] = observedMaker(exported[maker] as Maker)
+  for (const maker of makers) {
+    // The names of pg before 8.15 are those of its default export alone.
+    const value = exported[maker] ?? Object(main)[maker]
+    result[maker] = typeof value === 'function' ? observedMaker(value as Maker) : value
+  }
   return makers.includes('default') ? result : { ...result, default: observedExports(Object(main), makers, nested) }
 }
 

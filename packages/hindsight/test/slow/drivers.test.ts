@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import * as nodeModule from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -65,10 +65,13 @@ const CASES: ReadonlyArray<[name: string, args: string[]]> = [
   ...isLong ? FURTHER : []
 ]
 
+/** The oldest releases that are supported; the other tests have the newest ones. */
+const OLDEST = { pg: 'pg-8.0', postgres: 'postgres-3.0', mongodb: 'mongodb-4.0' }
+
 interface Result { facts: unknown[], sent: Record<string, unknown[][] | undefined>, printed: string }
 
-async function result (args: string[], env: NodeJS.ProcessEnv = {}): Promise<Result> {
-  const { stdout, stderr } = await run(process.execPath, args, { cwd: project, env: { ...process.env, NODE_ENV: 'development', ...env } })
+async function result (args: string[], env: NodeJS.ProcessEnv = {}, cwd = project): Promise<Result> {
+  const { stdout, stderr } = await run(process.execPath, args, { cwd, env: { ...process.env, NODE_ENV: 'development', ...env } })
   return { ...JSON.parse(/^\{"facts".*\}$/m.exec(stdout)?.[0] ?? '{}') as Result, printed: stderr }
 }
 
@@ -87,6 +90,29 @@ for (const [name, args] of CASES) {
     t.match(sent.postgres, [['postgresql', 'select label from bottle where id = ?', [], placeOf("app.get('/postgres'")]])
   })
 }
+
+t.test('the oldest releases of drivers', async (t) => {
+  const old = join(folder, 'oldest')
+  cpSync(project, old, { recursive: true, verbatimSymlinks: true })
+  for (const [name, alias] of Object.entries(OLDEST)) {
+    const place = join(old, 'node_modules', name)
+    rmSync(place)
+    symlinkSync(join(import.meta.dirname, '../packages/node_modules', alias), place)
+  }
+  // An ES module has only the default export of this pg.
+  const lines = erased.replace("import pg, { Client, Pool } from 'pg'", "import pg from 'pg'; const { Client, Pool } = pg")
+  writeFileSync(join(old, 'app.mjs'), lines)
+  for (const file of ['app.mjs', 'app.cjs']) {
+    const { facts, sent, printed } = await result([PRELOAD, file], {}, old)
+    t.same(facts, [true, true, true, true, true, 'function', true], file)
+    t.match(printed, /\(with queries of pg\b.*, postgres\b.*, mongodb\b/)
+    const source = new RegExp(`^${join(old, file)}:\\d+:\\d+$`)
+    for (const route of ['named', 'member', 'subclass']) {
+      t.match(sent[route], [['postgresql', 'select label from bottle where id = $1', [7], source]], `${file} ${route}`)
+    }
+    t.match(sent.postgres, [['postgresql', 'select label from bottle where id = ?', [], source]])
+  }
+})
 
 t.test('HINDSIGHT_QUERIES=off prepares no driver', async (t) => {
   const { facts, sent, printed } = await result([PRELOAD, 'app.mjs'], { HINDSIGHT_QUERIES: 'off' })

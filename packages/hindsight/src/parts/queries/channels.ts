@@ -51,11 +51,11 @@ const redis: Reader = {
 // The commands of a transaction are not published; those of another batch are, one by one.
 const nodeRedis: Reader = {
   queryOf (context) {
-    const { batchMode, batchSize } = context
-    if (batchMode === undefined) return redis.queryOf(context)
+    const { command, batchMode, batchSize } = context
+    if (command !== undefined) return redis.queryOf(context)
     return batchMode === 'MULTI' ? { system: 'redis', statement: 'MULTI', parameters: [batchSize] } : null
   },
-  rowsOf: (result, context) => context.batchMode === undefined ? redis.rowsOf(result, context) : undefined
+  rowsOf: (result, context) => context.command === undefined ? undefined : redis.rowsOf(result, context)
 }
 
 // Limits, orders and changes are not published, and its options are not those of the command.

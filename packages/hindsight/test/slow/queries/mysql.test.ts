@@ -1,5 +1,6 @@
 import mysql from 'mysql2'
 import promises from 'mysql2/promise'
+import oldest from 'mysql2-3.20/promise'
 import t from 'tap'
 import { profileOf } from '../../support/app.js'
 import { mariaServer } from '../support/mariadb.js'
@@ -51,6 +52,19 @@ t.test('mysql2, by its channels', async (t) => {
         { statement: 'select 6', source: SOURCE, wait: Number },
         { statement: 'select 7', source: SOURCE }
       ]
+    })
+  }, t)
+
+  inBothProducts('the oldest release that publishes its queries', async (t, build) => {
+    const pool = oldest.createPool({ ...server, connectionLimit: 1 })
+    t.teardown(() => pool.end())
+    const app = await build((app) => app.get('/', async () => {
+      await pool.query('select 1 as n')
+      await pool.execute('select ? as n', [2])
+    }))
+    const { collectors } = await profileOf(app, await app.inject('/'))
+    t.match(collectors.queries, {
+      queries: [{ system: 'mysql', statement: 'select 1 as n', source: SOURCE, rows: 1, wait: Number }, { parameters: [2], source: SOURCE, rows: 1 }]
     })
   }, t)
 

@@ -1,5 +1,7 @@
 import { Redis } from 'ioredis'
+import { Redis as Redis6 } from 'ioredis-6'
 import { createClient } from 'redis'
+import { createClient as createOldest } from 'redis-5.12'
 import t, { type Test } from 'tap'
 import { profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
@@ -25,13 +27,12 @@ async function redisServer (t: Test): Promise<{ port: number } | null> {
 t.test('ioredis and node-redis, by their channels', async (t) => {
   const server = await redisServer(t)
   if (!server) return
-  const ioredis = new Redis(server.port, '127.0.0.1')
-  t.teardown(() => ioredis.quit())
-  const redis = createClient({ url: `redis://127.0.0.1:${server.port}` })
-  await redis.connect()
-  t.teardown(() => redis.quit())
+  const url = `redis://127.0.0.1:${server.port}`
 
-  inBothProducts('ioredis: commands, a pipeline, a failure', async (t, build) => {
+  const testIoredis = (release: string, Client: typeof Redis): void => inBothProducts(`ioredis ${release}`, async (t, build) => {
+    const ioredis = new Client(server.port, '127.0.0.1')
+    t.teardown(() => ioredis.quit())
+    await ioredis.flushall()
     const app = await build((app) => app.get('/', async () => {
       await ioredis.set('item:1', 'secret value')
       await ioredis.get('item:1')
@@ -57,7 +58,11 @@ t.test('ioredis and node-redis, by their channels', async (t) => {
     t.notMatch(JSON.stringify(collectors.queries), 'secret value')
   }, t)
 
-  inBothProducts('node-redis: commands, a transaction, a failure', async (t, build) => {
+  const testRedis = (release: string, create: typeof createClient): void => inBothProducts(`node-redis ${release}`, async (t, build) => {
+    const redis = create({ url })
+    await redis.connect()
+    t.teardown(() => redis.quit())
+    await redis.flushAll()
     const app = await build((app) => app.get('/', async () => {
       await redis.set('item:2', 'secret value')
       await redis.get('item:2')
@@ -75,4 +80,9 @@ t.test('ioredis and node-redis, by their channels', async (t) => {
     t.match(queries.at(-1), { error: { message: /WRONGTYPE/ }, source: SOURCE })
     t.notMatch(JSON.stringify(queries), 'secret value')
   }, t)
+
+  testIoredis('5.11', Redis)
+  testIoredis('6', Redis6 as unknown as typeof Redis)
+  testRedis('5.12', createOldest as unknown as typeof createClient)
+  testRedis('6', createClient)
 })
