@@ -22,7 +22,8 @@ const { values, positionals } = parseArgs({
 })
 
 const ROWS = [...SCENARIOS.map(({ name }) => name), 'latency', 'suite', 'searches']
-const NAMES = [...ROWS, ...APPLICATIONS.map(({ name }) => name)]
+const GROUPS = new Set(SCENARIOS.flatMap(({ group = [] }) => group))
+const NAMES = [...GROUPS, ...ROWS, ...APPLICATIONS.map(({ name }) => name)]
 const unknown = positionals.find((name) => !NAMES.includes(name))
 if (unknown !== undefined) throw new Error(`Unknown scenario "${unknown}"; use one of ${NAMES.join(', ')}`)
 const isChosen = (name: string): boolean => positionals.length === 0 || positionals.includes(name)
@@ -36,12 +37,12 @@ const warmUp = values.quick ? 6_000 : 20_000
 const cpuProfiles = values['cpu-prof'] === undefined ? {} : { cpuProfiles: resolve(values['cpu-prof']) }
 const machine = `${cpus().length} × ${cpus()[0]?.model ?? ''}, load ${(loadavg()[0] ?? 0).toFixed(2)}`
 console.log(`Node.js ${process.version}, ${machine}; ${pairs} pairs of ${requests} requests\n`)
-if (ROWS.some(isChosen)) {
+if ([...GROUPS, ...ROWS].some(isChosen)) {
   console.log(`| scenario | what | against | goal | figure | met | CPU a request, ours / base | of the CPU of ${REFERENCE} |`)
   console.log('|---|---|---|---|---|---|---|---|')
 }
 if (isChosen('built')) build()
-for (const scenario of SCENARIOS.filter(({ name }) => isChosen(name))) {
+for (const scenario of SCENARIOS.filter(({ name, group = name }) => isChosen(name) || isChosen(group))) {
   console.log(row(scenario, await measurePair(scenario, { pairs, requests, warmUp, ...cpuProfiles })))
 }
 if (isChosen('latency')) {

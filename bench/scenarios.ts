@@ -10,6 +10,8 @@ interface QueryGoal { microsecondsOfQuery: number, queries: number }
 /** One row of the table: a server, the server with which it is compared, and the goal. */
 export interface Scenario {
   name: string
+  /** The name of all rows of one kind. */
+  group?: string
   what: string
   subject: Side
   against: string
@@ -110,14 +112,16 @@ export const SCENARIOS: readonly Scenario[] = [
     base: bare,
     goal: { microseconds: 300 }
   },
-  {
-    name: 'queries',
-    what: 'debug mode, 50 queries a request of an observed SQLite, each with its caller; the main thread',
-    subject: { variant: 'hindsight:queries', production: false },
-    against: 'the same with the client alone',
-    base: { variant: 'hindsight:unobserved', production: false },
-    goal: { microsecondsOfQuery: 15, queries: 50 },
-    requests: 2_000,
-    warmUp: 3_000
-  }
+  ...([['sqlite', 'a SQLite with the interface of node:sqlite', 12], ['pg', 'pg', 25], ['ioredis', 'ioredis', 15]] as const)
+    .map(([variant, client, microsecondsOfQuery]): Scenario => ({
+      name: `queries-${variant}`,
+      group: 'queries',
+      what: `debug mode, 50 queries a request of ${client}, each with its caller; the main thread`,
+      subject: { variant: `queries:${variant}`, production: false },
+      against: 'the same with `queries: false`',
+      base: { variant: `queries:${variant}-plain`, production: false },
+      goal: { microsecondsOfQuery, queries: 50 },
+      requests: 2_000,
+      warmUp: 3_000
+    }))
 ]

@@ -1,4 +1,4 @@
-import { roundTime } from '../clock.js'
+import { performance, roundTime } from '../clock.js'
 import type { Mask } from '../mask/mask.js'
 import {
   blocksIn, checkLoop, collectionsIn, internalWorkIn, takeSample, watchLoop, type BlockedCall,
@@ -60,6 +60,8 @@ export interface TimeBudget {
 
 const MAX_WORKS = 4_000
 const MAX_OPEN = 3
+/** Milliseconds between two samples: what happens between them is separated by the times of the work alone. */
+const MIN_SAMPLE = 1
 
 /** Records what a request waits for, and for how long the event loop was busy meanwhile. */
 export class WorkLog {
@@ -85,9 +87,10 @@ export class WorkLog {
   }
 
   sample (): void {
-    if (this.#isShared === null && this.#samples.length <= MAX_WORKS * 2) {
-      this.#samples.push(takeSample())
-    }
+    if (this.#isShared !== null || this.#samples.length > MAX_WORKS * 2) return
+    // To read the CPU time of a process takes longer than a query of SQLite.
+    const at = performance.now()
+    if (at - (this.#samples.at(-1) as Sample).at >= MIN_SAMPLE) this.#samples.push(takeSample(at))
   }
 
   /** To be called when the response has ended. */

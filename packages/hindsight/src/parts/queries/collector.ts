@@ -57,10 +57,13 @@ const { subscribers, stores } = clientSubscribers((query) => {
   addFrames(query)
 })
 
+const watch = watchChannels([[QUERY_CHANNEL, record], ...subscribers], stores)
+
 /** Records queries that are sent in the asynchronous context of a request. */
 export const queryLog = definePart<QueryLog>({
   name: 'queries',
-  start: watchChannels([[QUERY_CHANNEL, record], ...subscribers], stores),
+  // Clients publish nothing, and no frame is captured, where nothing is subscribed.
+  start: ({ hindsight: { settings } }) => settings.queries === false ? () => {} : watch(),
   data (log, recording) {
     const { token } = recording
     if (log.services.debug && token !== undefined) keepRunners(token, log.queries.map(({ run }) => run))
