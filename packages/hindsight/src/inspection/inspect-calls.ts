@@ -12,10 +12,10 @@ import { requestContext } from '../recording/trace.js'
 const MAX_CALLS = 3
 const MAX_VARIABLES = 20
 /**
- * `pauses`: at most, in a second, of at most `time` milliseconds for the values. `share` of the time that they may take
- * in all, and `burst`, the milliseconds after a time without any. Tests change them before the thread starts.
+ * `reads`: errors of which variables are read in a second, each for `time` milliseconds. `share` of the time that all
+ * pauses may take, and `burst`, the milliseconds after a time without any. Tests change them before the thread starts.
  */
-export const limits = { pauses: 20, time: 5, share: 0.02, burst: 200 }
+export const limits = { reads: 20, time: 5, share: 0.02, burst: 1_000 }
 /** Lines before one that continues an expression. */
 const MAX_LINES = 5
 /** A line that continues the one before it. */
@@ -34,13 +34,15 @@ const cachedNames = sourceCache<readonly string[]>(1_000)
 
 /**
  * Keeps variables of the calls of the application for an error that is being thrown, if a request of debug mode is
- * handled. The thread calls it while the application is paused. `objects` are of each call its `this` and its scopes.
+ * handled; returns whether it has. The thread calls it while the application is paused. `objects` are of each call its
+ * `this` and its scopes.
  */
-export function inspectCalls (thrown: unknown, calls: readonly PausedCall[], ...objects: unknown[]): void {
+export function inspectCalls (thrown: unknown, calls: readonly PausedCall[], ...objects: unknown[]): boolean {
   try {
-    doInternalWork(() => keepVariables(thrown, calls, objects))
+    return doInternalWork(() => keepVariables(thrown, calls, objects))
   } catch {
     // The failure is shown without values.
+    return false
   }
 }
 
@@ -54,10 +56,11 @@ export function recordBlock (calls: readonly PausedCall[]): void {
   addBlockedCalls(ofApp.map((frame) => ({ function: frame.function, source: positionOf({ ...frame, own: true }) })))
 }
 
-function keepVariables (thrown: unknown, calls: readonly PausedCall[], objects: unknown[]): void {
+function keepVariables (thrown: unknown, calls: readonly PausedCall[], objects: unknown[]): boolean {
   const trace = requestContext.getStore()?.trace
-  if (trace === undefined || !trace.services.debug || trace.services.settings.values === false) return
-  const known = callsOf(thrown, trace) ?? []
+  if (trace === undefined || !trace.services.debug || trace.services.settings.values === false) return false
+  // It is thrown again.
+  if (callsOf(thrown, trace) !== undefined) return false
   const copier = new ValueCopier(limits.time)
   const kept: CallValues[] = []
   let next = 0
@@ -65,13 +68,14 @@ function keepVariables (thrown: unknown, calls: readonly PausedCall[], objects: 
     const ofCall = objects.slice(next, next += call.scopes.length + 1)
     const place = sourcePlace(call)
     // An error of Hindsight, which it handles.
-    if (i === 0 && isInternal(place.file)) return
+    if (i === 0 && isInternal(place.file)) return false
     if (!isAppFile(place.file) || copier.isOver) continue
     const names = namesAt(place)
     kept.push({ ...place, function: call.function, variables: variablesIn(call, ofCall, names, copier) })
     if (kept.length === MAX_CALLS) break
   }
-  if (known.length === 0 && kept.length > 0) keepCalls(thrown, trace, kept)
+  if (kept.length > 0) keepCalls(thrown, trace, kept)
+  return kept.length > 0
 }
 
 function sourcePlace ({ url, line, column }: PausedCall): Place {

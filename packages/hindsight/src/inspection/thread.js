@@ -31,7 +31,8 @@ const scripts = new Map()
 let inspector
 let isOn = false
 let second = 0
-let pauses = 0
+/** Errors of which variables were read in this second. */
+let reads = 0
 /** Milliseconds of pauses that are left: they grow with time. */
 let allowance = limits.burst
 let counted = performance.now()
@@ -62,19 +63,20 @@ session.on('Debugger.paused', async ({ params: { callFrames, data } }) => {
   const began = performance.now()
   const calls = callFrames.filter(({ location }) => scripts.has(location.scriptId)).slice(0, MAX_CALLS)
   const described = { value: calls.map(describeCall) }
+  let answer
   if (data !== undefined && calls.length > 0) {
-    pauses++
-    call('inspect', [valueOf(data), described, ...calls.flatMap(variablesOf)])
+    answer = call('inspect', [valueOf(data), described, ...calls.flatMap(variablesOf)])
   } else if (hasAsked && calls.length > 0 && Atomics.load(heartbeat, TURNS) === turns) call('block', [described])
   await post('Debugger.resume')
+  if ((await answer)?.result?.value === true) reads++
   count(performance.now() - began)
 })
 
 /** Calls a function of the application's thread. It continues before the reply arrives here. */
-function call (name, given) {
-  post('Runtime.callFunctionOn', {
+async function call (name, given) {
+  return await post('Runtime.callFunctionOn', {
     objectId: inspector,
-    functionDeclaration: `function (...given) { this.${name}(...given) }`,
+    functionDeclaration: `function (...given) { return this.${name}(...given) }`,
     arguments: given,
     silent: true,
     returnByValue: true
@@ -112,9 +114,9 @@ function count (duration) {
   counted = now
   if (now - second >= 1_000) {
     second = now
-    pauses = 0
+    reads = 0
   }
-  if (pauses < limits.pauses && allowance > 0) return
+  if (reads < limits.reads && allowance > 0) return
   const time = Math.max(second + 1_000 - now, -allowance / limits.share)
   setPausing(false)
   setTimeout(() => setPausing(true), time).unref()

@@ -46,6 +46,11 @@ t.test('there are no values where a debugger or coverage inspects the process', 
   }
 })
 
+t.test('the application goes on where the thread dies', async (t) => {
+  const { code, stderr, isReady, variables } = await run('thread-dies')
+  t.same({ code, stderr, isReady, variables }, { code: 0, stderr: '', isReady: true, variables: undefined })
+})
+
 t.test('the thread ends where a debugger was attached after its start', async (t) => {
   const { code, isReady, variables } = await run('debugger')
   t.same({ code, isReady, variables }, { code: 0, isReady: true, variables: undefined })
