@@ -2,6 +2,7 @@ import { isAbsolute, relative, resolve } from 'node:path'
 import {
   formatCount, formatInteger, html, formatNumber, safeJson, visibleLine, wordFor, type HtmlValue, type SafeHtml
 } from './text.js'
+import { roundTime } from '../clock.js'
 import type { EditorLink } from './editor.js'
 
 /** A titled part of a panel; `level` is the level of its heading: 3 below a panel's title, 2 below a page's. */
@@ -93,24 +94,33 @@ export function entryTable (label: string, second: string, rows: readonly SafeHt
   if (rows.length === 0) return noteText('None was recorded.')
   const more = Number(count) - rows.length
   return [
-    markupTable(label, ['Name', second, ['Start'], ['Duration']], rows, 'rows'),
+    markupTable(label, ['Name', second, 'Timeline', ['Start'], ['Duration']], rows, 'rows entries'),
     more > 0 && noteText(`${formatCount(more, 'more was', 'more were')} only counted.`)
   ]
 }
 
-/** A row of such a table; `second` is the markup of the second column. */
+/** A row of such a table; `second` is the markup of the second column, `total` the duration of the request. */
 export function entryRow (
   id: string,
   name: string,
   { start, duration, error }: Readonly<Record<string, unknown>>,
   second: HtmlValue,
   details: HtmlValue,
-  isFailed: boolean
+  { isFailed, total, color }: { isFailed: boolean, total: number, color: string }
 ): SafeHtml {
   const failure = error !== undefined && html`<div class="failure">${String(error) || 'failed'}</div>`
   return html`<tr id="${id}"${isFailed && html` class="has-problem"`}>
-<td class="text">${visibleLine(name)}${failure}${details}</td>
-<td>${second}</td><td class="number">${formatTime(start)}</td><td class="number">${pendingTime(duration)}</td></tr>`
+<td class="text">${visibleLine(name)}${failure}<div class="entry">${details}</div></td>
+<td>${second}</td><td>${barOf(start, duration, total, color)}</td>
+<td class="number">${formatTime(start)}</td><td class="number">${pendingTime(duration)}</td></tr>`
+}
+
+/** The time of an entry as a part of that of its request; to the end without a duration. */
+function barOf (start: unknown, duration: unknown, total: number, color: string): HtmlValue {
+  if (typeof start !== 'number' || start > total) return null
+  const width = Math.max(1, Math.min(100 * Number(duration ?? total) / total, 100 - 100 * start / total))
+  return html`<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">\
+<rect class="bar-${color}" x="${roundTime(100 * start / total)}" width="${roundTime(width)}" height="10"/></svg>`
 }
 
 /** Text as it is, other values as indented JSON. */
@@ -213,7 +223,7 @@ export function countedLabel (count: number, word: string): SafeHtml {
 }
 
 /** Milliseconds from which a duration is in seconds, and in minutes. */
-const SECONDS = 10_000
+const SECONDS = 1_000
 const MINUTES = 120_000
 
 /** Formats a duration (milliseconds); a short one in microseconds, a long one in seconds or minutes. */
@@ -224,7 +234,8 @@ export function formatTime (value: unknown): string {
   if (Math.abs(microseconds) < 1000) return `${microseconds} µs`
   const seconds = Math.round(value / 1000)
   if (value >= MINUTES) return `${formatInteger(Math.floor(seconds / 60))} min ${seconds % 60} s`
-  if (value >= SECONDS) return `${formatNumber(value / 1000, 1)} s`
+  if (value >= 10 * SECONDS) return `${formatNumber(value / 1000, 1)} s`
+  if (value >= SECONDS) return `${formatNumber(value / 1000, 2)} s`
   if (value < 10) return `${formatNumber(value, 2)} ms`
   if (value < 100) return `${formatNumber(value, 1)} ms`
   return `${formatNumber(value, 0)} ms`
@@ -239,7 +250,7 @@ export function pendingTime (duration: unknown): HtmlValue {
 /** Formats a size (bytes). */
 export function formatSize (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
-  if (value < 10_000) return `${formatNumber(value, 1)} bytes`
+  if (value < 1e3) return `${formatNumber(value, 0)} bytes`
   if (value < 1e6) return `${formatNumber(value / 1e3, 1)} kB`
   if (value < 1e9) return `${formatNumber(value / 1e6, 1)} MB`
   return `${formatNumber(value / 1e9, 1)} GB`

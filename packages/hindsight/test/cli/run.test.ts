@@ -52,7 +52,7 @@ t.test('list prints a line for each profile, or JSON', async (t) => {
   )
   const { code, out, err } = await hindsight(dataDir, ['list'])
   t.same([code, err], [0, ''])
-  t.equal(out, `▲ 000003  200  01-02 03:04:05Z  1,235 ms  PROPFIND /␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
+  t.equal(out, `▲ 000003  200  01-02 03:04:05Z    1.23 s  PROPFIND /␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
   Logs: careful
 ● 000002  404  01-02 03:04:05Z   1.25 ms  GET /robots.txt
   NotFoundError: No route found

@@ -37,7 +37,7 @@ export const httpClient: Part<Data> = {
     warnings: (data, profile) => problemsOf(data, profile).length,
     render (data, profile, { editor, debug }) {
       const problems = problemsOf(data, profile).map((text) => html`<li>${withPlaces(text, editor)}</li>`)
-      const rows = listOf(data.calls).map((call, i) => callRow(call, i, editor, debug))
+      const rows = listOf(data.calls).map((call, i) => callRow(call, i, profile.duration, editor, debug))
       return [
         problems.length > 0 && html`<ul class="findings">${problems}</ul>`,
         groupSentences(data, profile).map((text) => html`<p class="note">${withPlaces(text, editor)}</p>`),
@@ -158,11 +158,13 @@ function linksOf (call: Data, editor: EditorLink | null, expand?: HtmlValue): Ht
   const address = calledProfile(call)
   return [
     typeof source === 'string' && html`<div>from ${placeElement(lineOf(source), editor)}</div>`,
-    address !== undefined && html`<div><a href="${address}">Profile of the called server</a>${expand}</div>`
+    address !== undefined && html`<div><a href="${address}">Its profile</a>${expand}</div>`
   ]
 }
 
-function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = false): SafeHtml {
+function callRow (
+  call: Data, i: number, total: number, editor: EditorLink | null, isDebug = false
+): SafeHtml {
   const expand = html` <a href="${addressOf('timeline')}&called=${i + 1}">What it did</a>`
   const body = (label: string, content: unknown): HtmlValue =>
     content !== undefined && foldedContent(label, jsonBlock(content))
@@ -172,7 +174,8 @@ function callRow (call: Data, i: number, editor: EditorLink | null, isDebug = fa
     body('Request body', call.requestBody),
     body('Response body', call.responseBody)
   ]
-  return entryRow(`call-${i + 1}`, nameOf(call), call, badgeOf(call), details, isFailed(call))
+  return entryRow(`call-${i + 1}`, nameOf(call), call, badgeOf(call), details,
+    { isFailed: isFailed(call), total, color: 'call' })
 }
 
 function badgeOf ({ status, error }: Data): SafeHtml {

@@ -10,9 +10,9 @@ export const spans: Part<Data> = {
     label: 'Spans',
     group: 'timeline',
     problem: ({ spans }) => listOf(spans).filter((span) => isShownHere(span) && span.error !== undefined).length,
-    render ({ count, spans }) {
+    render ({ count, spans }, { duration }) {
       const all = listOf(spans)
-      const rows = presentItems(all.map((span, i) => isShownHere(span) && spanRow(span, i)))
+      const rows = presentItems(all.map((span, i) => isShownHere(span) && spanRow(span, i, duration)))
       const others = all.length - rows.length
       const omitted = formatCount(others, 'span of an operation is', 'spans of operations are')
       const omission = `${omitted} shown in other panels.`
@@ -47,11 +47,12 @@ function entryOf ({ name, kind, start, duration, error, spanId, parentId, hook }
   }
 }
 
-function spanRow (span: Data, i: number): SafeHtml {
+function spanRow (span: Data, i: number, total: number): SafeHtml {
   const { name, kind, scope, error, attributes, traceId, spanId, parentId } = span
   const details = foldedContent('Attributes', [
     pairsTable('Attributes', attributes, 'It has none.'),
     jsonBlock({ tracer: scope, trace: traceId, span: spanId, parent: parentId })
   ])
-  return entryRow(`span-${i + 1}`, String(name), span, String(kind), details, error !== undefined)
+  return entryRow(`span-${i + 1}`, String(name), span, String(kind), details,
+    { isFailed: error !== undefined, total, color: 'span' })
 }

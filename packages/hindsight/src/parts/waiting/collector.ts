@@ -201,7 +201,7 @@ export function waitingSentences ({ in: code, for: pending }: Waiting, until: nu
   const sentence = (what: string, { source, start }: CurrentCode): string => presentItems([
     what,
     source !== null && shortFile(source),
-    start !== null && `since ${formatTime(Math.max(0, until - start))}`
+    start !== null && `for ${formatTime(Math.max(0, until - start))}`
   ]).join(', ') + '.'
   const works = pending.map((work) => sentence(`Not ended: ${workText(work)}`, work))
   if (code === null) return works

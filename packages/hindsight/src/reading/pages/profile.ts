@@ -74,24 +74,24 @@ function summary (profile: Profile, { name, panel }: Part, options: ProfilePageO
   const path = `${base}/${token}`
   const reason = { 499: 'Client Closed Request' }[status] ?? STATUS_CODES[status] ?? ''
   const query = panel?.always === true && name !== FIRST_PANEL ? addressOf(name) : ''
-  const neighbor = (other: string | undefined, rel: string, label: string, sign: string): HtmlValue =>
+  const neighbor = (other: string | undefined, rel: string, text: string, key: string): HtmlValue =>
     other !== undefined &&
-    html`<a rel="${rel}" href="${base}/${other}${query}" aria-label="${label}" title="${label}">${sign}</a>`
+    html`<a rel="${rel}" href="${base}/${other}${query}" title="${text} profile (${key})">${text}</a>`
   return html`<section class="summary is-${statusClass(status)}" aria-label="Summary">
 <p class="code"><strong>${status || 'No response'}</strong> <span>${reason}</span></p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(pathOf(url))}</span></h1>
 <p>${formatTime(duration)}</p>
 <p class="clock"><time datetime="${time}" title="${time}">${timeOfDay(String(time))}</time></p>
 <div class="tools-row">${status !== 0 && pinForm(path, options)}
-<a href="${path}.md" data-copy>Copy for an AI assistant</a>
 ${debug && html`<a href="${path}/replay">Replay…</a>`}
-<details class="popup"><summary>More</summary><div>
+<details class="popup" name="tools"><summary>Copy</summary><div>
+<a href="${path}.md" data-copy>For an AI assistant</a>${formats(path)}</div></details>
+<details class="popup" name="tools"><summary>Details</summary><div>
 <dl><dt>URL</dt><dd class="url">${visibleLine(url)}</dd><dt>Route</dt><dd>${route?.name ?? 'none'}</dd>
 <dt>Time</dt><dd>${timeElement(time)}</dd>
 <dt>Client</dt><dd><a href="${base}/search?${String(new URLSearchParams({ ip }))}">${ip}</a></dd>
-<dt>Token</dt><dd><code>${token}</code> <a href="${path}.json">JSON</a> <a href="${path}.md">Markdown</a></dd>
-${formats(path)}</dl></div></details>
-${neighbor(newer, 'prev', 'Newer profile (K)', '↑')}${neighbor(older, 'next', 'Older profile (J)', '↓')}</div>
+<dt>Token</dt><dd><code>${token}</code></dd></dl></div></details>
+${neighbor(newer, 'prev', 'Newer', 'K')}${neighbor(older, 'next', 'Older', 'J')}</div>
 </section>`
 }
 
@@ -104,17 +104,18 @@ function notices (profile: Profile, { parts, editor }: ProfilePageOptions): Safe
 }
 
 function pinForm (path: string, { formToken, pinned }: ProfilePageOptions): SafeHtml {
-  const [action, value, effect] = pinned
-    ? ['Unpin', '0', 'Pinned: it is kept until you unpin it.']
-    : ['Pin', '1', 'Pinned profiles are kept.']
+  const [action, value, effect, icon] = pinned
+    ? ['Unpin', '0', 'Pinned: it is kept until you unpin it.', '★']
+    : ['Pin', '1', 'Pinned profiles are kept.', '☆']
   return postForm(`${path}/pin`, formToken, html`<button type="submit" name="pinned" value="${value}" \
-title="${effect}">${action}</button>`, 'pin-form')
+title="${effect}" aria-label="${action}">${icon}</button>`, 'pin-form')
 }
 
 function formats (path: string): SafeHtml {
-  const links = (attribute: string): SafeHtml[] =>
-    FORMATS.map((name) => html`<a href="${path}/as/${name}" ${attribute}>${name}</a> `)
-  return html`<dt>Copy as</dt><dd>${links('data-copy')}</dd><dt>Download</dt><dd>${links('download')}</dd>`
+  const copies = FORMATS.map((name) => html`<a href="${path}/as/${name}" data-copy>As ${name}</a>`)
+  const files = FORMATS.map((name) => html`<a href="${path}/as/${name}" download>${name}</a> `)
+  return html`${copies}<p>Open: <a href="${path}.json">JSON</a> <a href="${path}.md">Markdown</a></p>\
+<p>Download: ${files}</p>`
 }
 
 function menuItem (part: Part, isCurrent: boolean, profile: Profile): SafeHtml {

@@ -83,7 +83,7 @@ inBothProducts('a call has its line, and the profile of a called server of this 
   t.match(calls.map(({ source }) => source), [LINE, LINE, LINE, LINE + 2].map((line) => new RegExp(`http-client/groups\\.test\\.ts:${line}:\\d+$`)))
   t.same(calls.map(({ profile }) => profile), ['http://127.0.0.1:9/_profiler/abcdef', undefined, undefined, 'http://127.0.0.1:9/_profiler/abcdef'])
   const { body } = await app.inject(`/_profiler/${String(response.headers['x-debug-token'])}?panel=http-client`)
-  t.match(body, '<a href="http://127.0.0.1:9/_profiler/abcdef">Profile of the called server</a>')
+  t.match(body, '<a href="http://127.0.0.1:9/_profiler/abcdef">Its profile</a>')
   t.match(body, /from <(?:a|code)[^]*groups\.test\.ts:/)
 })
 
@@ -148,7 +148,7 @@ inBothProducts('the overview groups calls that are no problem, and links failed 
   const token = String(response.headers['x-debug-token'])
   const overview = JSDOM.fragment((await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/html' } })).body)
   t.match(texts(overview, '.facts-list .failure'), [
-    /127\.0\.0\.1:3\/: .*from \S*groups\.test\.ts:\d+$/, /\/missing: 404from \S*groups\.test\.ts:\d+Profile of the called server$/
+    /127\.0\.0\.1:3\/: .*from \S*groups\.test\.ts:\d+$/, /\/missing: 404from \S*groups\.test\.ts:\d+Its profile$/
   ])
   t.match(texts(overview, '.facts-list dd > div:not(.failure)').at(-1), /^3 × GET http:\S+\/items\/:id from \S*groups\.test\.ts:\d+, at the same time, /)
   const { body } = await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/markdown' } })

@@ -48,8 +48,8 @@ inBothProducts('a request that has not ended is the first row of the list, and h
   t.match(request, { method: 'GET', route: 'GET /orders/:id', duration: Number, in: { name: 'the handler', source: /waiting\.test\.ts:\d+$/ }, traced: false })
   t.match(request?.for, [{ kind: 'query', name: 'select "<b>" from orders where password = \'******\'', source: /waiting\.test\.ts:\d+$/, start: Number }])
   t.match(request?.sentences, [
-    /^In the handler, \S*\/_profiler\/waiting\.test\.ts:\d+, since [\d,]+ ms\.$/,
-    /^Not ended: query select "<b>" from orders where password = '\*{6}', \S*\/waiting\.test\.ts:\d+, since [\d,]+ ms\.$/
+    /^In the handler, \S*\/_profiler\/waiting\.test\.ts:\d+, for [\d,.]+ m?s\.$/,
+    /^Not ended: query select "<b>" from orders where password = '\*{6}', \S*\/waiting\.test\.ts:\d+, for [\d,.]+ m?s\.$/
   ])
   const { token = '', url = '' } = request ?? {}
   t.equal(new URL(url).search, '?api_key=******&note=%3Cscript%3E%E2%80%AE')
