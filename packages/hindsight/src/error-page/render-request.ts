@@ -32,12 +32,11 @@ ${rows([[method, url], ...route === null ? [] : [['Route', route.name] as const]
 
 /** What a schema rejected, as a table; nothing for a body that is not JSON. */
 export function rejectedMarkup ({ fields = [] }: RejectedInput): HtmlValue {
-  const rows = fields.map(({ field, received, expected, message }) => {
+  const rows = fields.map(({ field, received, message }) => {
     const value = received === undefined ? 'missing' : html`<code>${received}</code>`
-    return html`<tr><th scope="row">${visibleLine(field)}</th><td>${value}</td><td>${expected ?? message}</td></tr>`
+    return html`<tr><th scope="row">${visibleLine(field)}</th><td>${value}</td><td>${message}</td></tr>`
   })
-  const title = fields.some(({ message }) => message !== undefined) ? 'Message' : 'Expected'
-  return rows.length > 0 && markupTable('Rejected fields', ['Field', 'Received', title], rows, 'rejected')
+  return rows.length > 0 && markupTable('Rejected fields', ['Field', 'Received', 'Message'], rows, 'rejected')
 }
 
 export function rejectedTitle ({ part }: RejectedInput): string {

@@ -96,10 +96,9 @@ function causeParts (failure: FailureProfile): string[] {
 
 /** What a schema rejected. */
 export function rejectedParts ({ part, fields = [] }: RejectedInput): string[] {
-  return listParts(fields.map(({ field, received, expected, message = '' }) => {
+  return listParts(fields.map(({ field, received, message }) => {
     const what = received === undefined ? 'missing' : `received ${codeSpan(received)}`
-    const why = expected === undefined ? `: ${escapeMarkdown(message)}` : `, expected ${escapeMarkdown(expected)}`
-    return `- ${codeSpan(`${part}.${field}`)}: ${what}${why}`
+    return `- ${codeSpan(`${part}.${field}`)}: ${what}: ${escapeMarkdown(message)}`
   }))
 }
 

@@ -70,10 +70,8 @@ export interface RejectedField {
   received?: string
   /** The keyword of the schema, such as `minimum`. */
   rule: string
-  /** What a keyword of JSON Schema expects, in words. */
-  expected?: string
-  /** The message of the validator, where `expected` is absent. */
-  message?: string
+  /** The message of the validator; with the values that `enum` or `const` allows. */
+  message: string
 }
 
 /** The part of a request that was rejected before the handler ran. */
@@ -152,12 +150,11 @@ export function mainCause (
 /** What a schema or the JSON parser rejected, in one line; undefined where that is unknown. */
 export function rejectionText ({ part, fields = [], malformed }: RejectedInput): string | undefined {
   if (malformed !== undefined) return `Invalid JSON in the ${part}: ${malformed}`
-  const texts = fields.map(({ field, rule, received, expected, message }) => {
-    const why = expected ?? message ?? ''
+  const texts = fields.map(({ field, rule, received, message }) => {
     const place = field === '(all of it)' ? part : `${part}/${field.replaceAll('.', '/')}`
     if (rule === 'required') return `${place}: missing`
-    if (received === undefined || why.includes(', got ')) return `${place}: ${why}`
-    return `${place}: ${why}, got ${received}`
+    if (received === undefined) return `${place}: ${message}`
+    return `${place}: ${message}, got ${received}`
   })
   if (texts.length === 0) return undefined
   return listed(texts, MAX_MESSAGES, '; ')

@@ -126,7 +126,7 @@ function rejectedSentence ({ part, fields = [] }: RejectedInput, placed: string,
   const [field] = fields
   let by = `The schema of ${placed}`
   if (field?.rule === 'prototype') by = 'The JSON parser'
-  let why = field && `${field.field}: ${field.expected ?? field.message}`
+  let why = field && `${field.field}: ${field.message}`
   if (field?.rule === 'required') why = `${field.field} is missing`
   if (fields.length > 1) why += `, and ${formatInteger(fields.length - 1)} more`
   if (field?.rule === PIPE) return `${placed} rejected the ${part}${inBrackets(why)}.`

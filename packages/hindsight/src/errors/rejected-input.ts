@@ -1,6 +1,6 @@
 import type { RequestTrace } from '../recording/trace.js'
 import { MASKED, type Mask } from '../mask/mask.js'
-import { formatCount, cutText, formatInteger, isObject, safeJson } from '../view/text.js'
+import { cutText, isObject, safeJson } from '../view/text.js'
 import type { RejectedField, RejectedInput } from './exception.js'
 import { copyFields, messageOf } from './thrown-value.js'
 
@@ -104,58 +104,16 @@ function fieldOf (error: Violation, root: unknown, mask: Mask): RejectedField {
   const rule = text(keyword)
   const value = valueAt(path, root)
   const received = value === undefined ? undefined : cutText(safeJson(maskedAt(path, value, mask)), MAX_VALUE)
-  // The values that a schema allows are secret where the field is.
-  const isOfField = rule === 'enum' || rule === 'const'
   const field = { field: text(path.join('.')) || '(all of it)', ...(received !== undefined && { received }), rule }
-  const isKeyword = typeof error.keyword === 'string'
-  const words = isKeyword ? wordsFor(rule, (name) => maskedAt(isOfField ? path : [], params[name], mask)) : null
-  if (words === null) {
-    // Messages of zod and Joi have them, too, and the name of the field.
-    const message = text(messageOf(error)).replace(QUOTED, (part) =>
-      maskedAt(path, part, mask) === MASKED && !path.join('.').endsWith(part.slice(1, -1)) ? MASKED : part)
-    return { ...field, message }
+  // Messages of zod and Joi have them, too, and the name of the field.
+  let message = text(messageOf(error)).replace(QUOTED, (part) =>
+    maskedAt(path, part, mask) === MASKED && !path.join('.').endsWith(part.slice(1, -1)) ? MASKED : part)
+  // Messages of Ajv do not have them. They are secret where the field is.
+  const allowed = params.allowedValues ?? [params.allowedValue]
+  if (typeof error.keyword === 'string' && (rule === 'enum' || rule === 'const')) {
+    message += `: ${[allowed].flat().map((one) => safeJson(maskedAt(path, one, mask))).join(', ')}`
   }
-  const expected = cutText(words, MAX_VALUE)
-  // The length of a secret is not shown.
-  const got = received?.includes(MASKED) === true ? null : sizeIn(rule, value)
-  return { ...field, expected: got === null ? expected : `${expected}, got ${got}` }
-}
-
-/** What a keyword of JSON Schema expects, in words; null for one whose message is shown. */
-function wordsFor (rule: string, param: (name: string) => unknown): string | null {
-  const limit = param('limit')
-  switch (rule) {
-    case 'minLength': return `at least ${formatCount(Number(limit), 'character')}`
-    case 'maxLength': return `at most ${formatCount(Number(limit), 'character')}`
-    case 'minItems': return `at least ${formatCount(Number(limit), 'item')}`
-    case 'maxItems': return `at most ${formatCount(Number(limit), 'item')}`
-    case 'minProperties': return `at least ${formatCount(Number(limit), 'field')}`
-    case 'maxProperties': return `at most ${formatCount(Number(limit), 'field')}`
-    case 'minimum': return `at least ${String(limit)}`
-    case 'maximum': return `at most ${String(limit)}`
-    case 'exclusiveMinimum': return `more than ${String(limit)}`
-    case 'exclusiveMaximum': return `less than ${String(limit)}`
-    case 'multipleOf': return `a multiple of ${String(param('multipleOf'))}`
-    case 'type': return [param('type')].flat().join(' or ')
-    case 'required': return 'a value: the field is required'
-    case 'additionalProperties': return 'no such field: the schema does not have it'
-    case 'enum': return `one of ${[param('allowedValues')].flat().map((value) => safeJson(value)).join(', ')}`
-    case 'const': return safeJson(param('allowedValue'))
-    case 'format': return `the format ${String(param('format'))}`
-    case 'pattern': return `a match of ${String(param('pattern'))}`
-    default: return null
-  }
-}
-
-/** The size or the type of a value that a keyword is about. */
-function sizeIn (rule: string, value: unknown): string | null {
-  // JSON Schema counts code points.
-  if (/^m..Length$/.test(rule) && typeof value === 'string') return formatInteger([...value].length)
-  if (/^m..Items$/.test(rule) && Array.isArray(value)) return formatInteger(value.length)
-  if (rule !== 'type' || value === undefined) return null
-  if (value === null) return 'null'
-  if (Array.isArray(value)) return 'array'
-  return typeof value
+  return { ...field, message: cutText(message, MAX_VALUE) }
 }
 
 function valueAt (path: readonly string[], root: unknown): unknown {
@@ -180,7 +138,7 @@ function forbiddenField (text: string, mask: Mask): RejectedInput | null {
       (key === 'constructor' && Object.hasOwn(Object(value) as object, 'prototype'))
     if (isForbidden && fields.length < MAX_FIELDS) {
       const received = cutText(safeJson(mask.value(value)), MAX_VALUE)
-      fields.push({ field: key, received, rule: 'prototype', expected: 'no such field: Fastify forbids it' })
+      fields.push({ field: key, received, rule: 'prototype', message: 'no such field: Fastify forbids it' })
     }
     return value
   })

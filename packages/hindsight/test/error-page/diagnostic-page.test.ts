@@ -345,43 +345,43 @@ inBothProducts('the card shows the fields that a schema refuses, masked', async 
     }
   }, async () => 'x'))
   const document = await page(app, { method: 'POST', url: '/orders/7', payload: { item: 'x', quantity: 0 } })
-  t.same(texts(document, '.hint td, .hint tbody th'), ['quantity', '0', 'at least 1'])
+  t.same(texts(document, '.hint td, .hint tbody th'), ['quantity', '0', 'must be >= 1'])
   t.match(texts(document, '.what'), [
-    /^The schema of POST \/orders\/:id \(.*diagnostic-page\.test\.ts:\d+\) rejected the body \(quantity: at least 1\); the handler did not run\.$/
+    /^The schema of POST \/orders\/:id \(.*diagnostic-page\.test\.ts:\d+\) rejected the body \(quantity: must be >= 1\); the handler did not run\.$/
   ])
   t.match(texts(document, '.where h2'), [/^Schema: .*diagnostic-page\.test\.ts:\d+ schema of body\.quantity$/])
   if (product === 'package') return
   const rejected = async (payload: object, url = '/orders/7') => (await report(app, { method: 'POST', url, payload })).input
-  t.same(await rejected({ item: 'x', quantity: 0 }), { part: 'body', fields: [{ field: 'quantity', received: '0', rule: 'minimum', expected: 'at least 1' }] })
+  t.same(await rejected({ item: 'x', quantity: 0 }), { part: 'body', fields: [{ field: 'quantity', received: '0', rule: 'minimum', message: 'must be >= 1' }] })
   t.match(await rejected({}), { fields: [{ field: 'item', received: undefined, rule: 'required' }] })
   t.match(
     await rejected({ item: 'x', color: 'blue' }),
-    { fields: [{ field: 'color', received: '"blue"', rule: 'enum', expected: 'one of "red", "green"' }] }
+    { fields: [{ field: 'color', received: '"blue"', rule: 'enum', message: 'must be equal to one of the allowed values: "red", "green"' }] }
   )
   const secret = 'hunter' + 2
   t.match(
     await rejected({ item: 'x', user: { password: secret } }),
-    { fields: [{ field: 'user.password', received: '"******"', expected: 'at least 20 characters' }] }, 'the length of a secret is not shown'
+    { fields: [{ field: 'user.password', received: '"******"', message: 'must NOT have fewer than 20 characters' }] }, 'the length of a secret is not shown'
   )
-  t.match(await rejected({}, '/orders/abc'), { part: 'params', fields: [{ field: 'id', received: '"abc"', rule: 'type', expected: 'integer, got string' }] })
+  t.match(await rejected({}, '/orders/abc'), { part: 'params', fields: [{ field: 'id', received: '"abc"', rule: 'type', message: 'must be integer' }] })
   t.match((await rejected({ item: 'x', quantity: 'y'.repeat(5000) }))?.fields?.[0]?.received?.length, 200 + '… (4,802 more characters)'.length)
   const { body } = await app.inject({ method: 'POST', url: '/orders/7', payload: { item: 'x', quantity: 0 }, headers: { accept: 'text/markdown' } })
-  t.match(body, '- `body.quantity`: received `0`, expected at least 1\n')
+  t.match(body, '- `body.quantity`: received `0`: must be \\>= 1\n')
 })
 
-inBothProducts('the page, the profile, its overview and Markdown have what a schema expects in words', async (t, build) => {
+inBothProducts('the page, the profile, its overview and Markdown have the messages of a schema', async (t, build) => {
   const rules: Array<[rule: object, value: unknown, words: string]> = [
-    [{ type: 'string', maxLength: 3 }, 'abcde😀', 'at most 3 characters, got 6'],
-    [{ type: 'string', minLength: 1 }, '', 'at least 1 character, got 0'],
-    [{ type: 'array', maxItems: 1 }, [1, 2], 'at most 1 item, got 2'],
-    [{ type: 'object', minProperties: 1 }, {}, 'at least 1 field'],
-    [{ type: 'number', exclusiveMinimum: 0 }, 0, 'more than 0'],
-    [{ type: 'number', multipleOf: 5 }, 7, 'a multiple of 5'],
-    [{ type: ['integer', 'null'] }, 'x', 'integer or null, got string'],
-    [{ type: 'object', additionalProperties: false, required: ['a'] }, {}, 'a value: the field is required'],
-    [{ const: 'x' }, 'y', '"x"'],
-    [{ type: 'string', format: 'email' }, 'x', 'the format email'],
-    [{ type: 'string', pattern: '^a' }, 'b', 'a match of ^a'],
+    [{ type: 'string', maxLength: 3 }, 'abcde😀', 'must NOT have more than 3 characters'],
+    [{ type: 'string', minLength: 1 }, '', 'must NOT have fewer than 1 characters'],
+    [{ type: 'array', maxItems: 1 }, [1, 2], 'must NOT have more than 1 items'],
+    [{ type: 'object', minProperties: 1 }, {}, 'must NOT have fewer than 1 properties'],
+    [{ type: 'number', exclusiveMinimum: 0 }, 0, 'must be > 0'],
+    [{ type: 'number', multipleOf: 5 }, 7, 'must be multiple of 5'],
+    [{ type: ['integer', 'null'] }, 'x', 'must be integer,null'],
+    [{ type: 'object', additionalProperties: false, required: ['a'] }, {}, 'must have required property \'a\''],
+    [{ const: 'x' }, 'y', 'must be equal to constant: "x"'],
+    [{ type: 'string', format: 'email' }, 'x', 'must match format "email"'],
+    [{ type: 'string', pattern: '^a' }, 'b', 'must match pattern "^a"'],
     [{ not: {} }, 'b', 'must NOT be valid']
   ]
   const app = await build((app) => {
@@ -392,14 +392,14 @@ inBothProducts('the page, the profile, its overview and Markdown have what a sch
   for (const [i, [, value, words]] of rules.entries()) {
     const response = await app.inject({ method: 'POST', url: `/${i}`, payload: { field: value }, headers: HTML })
     t.equal(textsOf(response.body, '.rejected td')[1], words)
-    t.match(textsOf(response.body, 'h1').join(), words.startsWith('a value') ? 'body/field/a: missing' : `body/field: ${words}`)
+    t.match(textsOf(response.body, 'h1').join(), words.startsWith('must have') ? 'body/field/a: missing' : `body/field: ${words}`)
     if (i > 0) continue
-    const headline = `body/field: ${words}`
+    const headline = `body/field: ${words}, got "abcde😀"`
     t.match(textsOf(response.body, 'h1, title'), [`${headline} (400 Bad Request)`, headline])
     t.match(textsOf((await app.inject({ url: '/_profiler/', headers: HTML })).body, '.profiles .message p').at(-1), `Error: ${headline}`)
     const rows = ['field', '"abcde😀"', words]
     const { token, exceptions } = await profileOf(app, response)
-    t.match(exceptions, [{ rejected: { part: 'body', fields: [{ field: 'field', rule: 'maxLength', expected: words }] } }])
+    t.match(exceptions, [{ rejected: { part: 'body', fields: [{ field: 'field', rule: 'maxLength', message: words }] } }])
     for (const panel of ['exceptions', 'overview']) {
       const { body } = await app.inject({ url: `/_profiler/${token}?panel=${panel}`, headers: HTML })
       t.same(textsOf(body, '.rejected tbody :is(th, td)'), rows, panel)
@@ -407,7 +407,7 @@ inBothProducts('the page, the profile, its overview and Markdown have what a sch
     const markdown = (await app.inject(`/_profiler/${token}.md`)).body
     t.match(markdown, `${headline}`)
     t.match(markdown, `Error: ${headline}. The schema of `)
-    t.match(markdown, `- \`body.field\`: received \`"abcde😀"\`, expected ${words}\n`)
+    t.match(markdown, `- \`body.field\`: received \`"abcde😀"\`: ${words}\n`)
   }
 })
 

@@ -62,7 +62,7 @@ inBothProducts('the first text of a profile names the cause and the line of a bu
       "`Cannot read properties of undefined (reading 'toUpperCase')`", at('missing await'), 'const user = loadUser()'
     ]],
     [{ method: 'POST', url: '/items', payload: { quantity: 'many' } }, [
-      '`body/quantity: integer, got string`', '{"quantity":"many"}', `declared at \`${at('validation')}\``
+      '`body/quantity: must be integer, got "many"`', '{"quantity":"many"}', `declared at \`${at('validation')}\``
     ]],
     [{ url: '/articles' }, [
       '`No route found for "GET http://localhost/articles"`',

@@ -99,9 +99,9 @@ t.test('what is near a request without a route, and what is wrong with a body, i
     .filter((text) => /^(?:Similar|Rejected)/.test(text))
   t.same(sectionsOf({ status: 404, route: null, collectors: { router } }), ['Similar routesRouteMismatchGET /orderssegment 1 differs'])
   t.same(sectionsOf({ status: 404, route: whole.route, collectors: { router } }), [])
-  const fields = [{ field: 'a', received: '1', rule: 'type', expected: 'a string' }]
+  const fields = [{ field: 'a', received: '1', rule: 'type', message: 'must be string' }]
   const exceptions = [{ name: 'E', message: 'm', frames: [], stack: '', rejected: { part: 'body', fields } }]
-  t.same(sectionsOf({ status: 400, exceptions }), ['RejectedFieldReceivedExpecteda1a string'])
+  t.same(sectionsOf({ status: 400, exceptions }), ['RejectedFieldReceivedMessagea1must be string'])
 })
 
 t.test('a bar has the colors of the timeline, and more than one share', async t => {
