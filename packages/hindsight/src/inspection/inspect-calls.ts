@@ -1,4 +1,5 @@
 import jsTokens from 'js-tokens'
+import { performance } from '../clock.js'
 import { ValueCopier, WORD } from '../errors/copy-value.js'
 import type { CallValues, NamedValue } from '../errors/exception.js'
 import { callsOf, keepCalls } from '../errors/frame-values.js'
@@ -30,16 +31,21 @@ const ABSENT = Symbol('no value')
 /** A call of a paused stack: positions are 0-based, those of the compiled file. */
 export interface PausedCall extends Place { url: string, function: string, scopes: string[] }
 
+// Tests of an application may replace that of the process.
+const { hrtime } = process
 const cachedNames = sourceCache<readonly string[]>(1_000)
 
 /**
  * Keeps variables of the calls of the application for an error that is being thrown, if a request of debug mode is
- * handled; returns whether it has. The thread calls it while the application is paused. `objects` are of each call its
- * `this` and its scopes.
+ * handled; returns whether it has. The thread calls it while the application is paused, since `paused`, a time of
+ * `hrtime.bigint()`. `objects` are of each call its `this` and its scopes.
  */
-export function inspectCalls (thrown: unknown, calls: readonly PausedCall[], ...objects: unknown[]): boolean {
+export function inspectCalls (
+  thrown: unknown, paused: number, calls: readonly PausedCall[], ...objects: unknown[]
+): boolean {
   try {
-    return doInternalWork(() => keepVariables(thrown, calls, objects))
+    const start = performance.now() - (Number(hrtime.bigint()) - paused) / 1_000_000
+    return doInternalWork(() => keepVariables(thrown, calls, objects), start)
   } catch {
     // The failure is shown without values.
     return false

@@ -61,11 +61,12 @@ session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => {
 
 session.on('Debugger.paused', async ({ params: { callFrames, data } }) => {
   const began = performance.now()
+  const paused = { value: Number(process.hrtime.bigint()) }
   const calls = callFrames.filter(({ location }) => scripts.has(location.scriptId)).slice(0, MAX_CALLS)
   const described = { value: calls.map(describeCall) }
   let answer
   if (data !== undefined && calls.length > 0) {
-    answer = call('inspect', [valueOf(data), described, ...calls.flatMap(variablesOf)])
+    answer = call('inspect', [valueOf(data), paused, described, ...calls.flatMap(variablesOf)])
   } else if (hasAsked && calls.length > 0 && Atomics.load(heartbeat, TURNS) === turns) call('block', [described])
   await post('Debugger.resume')
   if ((await answer)?.result?.value === true) reads++

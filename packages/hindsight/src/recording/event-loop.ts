@@ -4,6 +4,9 @@ import { performance } from '../clock.js'
 /** Milliseconds on the clock of `performance.now()`. */
 export interface Interval { start: number, end: number }
 
+/** Work of Hindsight; `rate`: the share of its time in which the thread had the CPU, as far as it is known. */
+export interface InternalWork extends Interval { rate?: number }
+
 /** A time with the idle time of the event loop and the CPU time until then, in milliseconds. */
 export interface Sample { at: number, idle: number, cpu: number }
 
@@ -40,7 +43,7 @@ const blocks: Block[] = []
 const blockedCalls: Array<Interval & { calls: BlockedCall[] }> = []
 const collections: Interval[] = []
 /** Long work of Hindsight: its first page loads modules, and the first profile lists the scripts of the process. */
-const internalWork: Interval[] = []
+const internalWork: InternalWork[] = []
 
 // Node.js 20 has the CPU time of the process only, with its other threads: so JavaScript may be overstated there.
 const { threadCpuUsage = process.cpuUsage } = process as { threadCpuUsage?: typeof process.cpuUsage }
@@ -98,23 +101,24 @@ function setOpen (isOpen: 0 | 1): void {
 }
 
 /** The long work of Hindsight in a time. */
-export function internalWorkIn (time: Interval): Interval[] {
+export function internalWorkIn (time: Interval): InternalWork[] {
   return within(internalWork, time)
 }
 
 /** Does work of Hindsight, which is no block of the event loop by a request, and not its JavaScript. */
-export function doInternalWork<T> (work: () => T): T {
-  const start = performance.now()
+export function doInternalWork<T> (work: () => T, start = performance.now()): T {
   const position = internalWork.length
+  const { cpu } = takeSample(start)
   try {
     return work()
   } finally {
     const end = performance.now()
     if (end - start >= MIN_WORK) {
+      const rate = Math.min(1, (takeSample(end).cpu - cpu) / (end - start))
       // What it consists of is not counted twice.
       const within = internalWork.slice(position).findIndex((one) => one.start >= start)
       if (within >= 0) internalWork.length = position + within
-      add(internalWork, { start, end })
+      add(internalWork, { start, end, rate })
     }
   }
 }

@@ -2,7 +2,7 @@ import { performance, roundTime } from '../clock.js'
 import type { Mask } from '../mask/mask.js'
 import {
   blocksIn, checkLoop, collectionsIn, internalWorkIn, takeSample, watchLoop, type BlockedCall,
-  type Interval, type Sample
+  type InternalWork, type Interval, type Sample
 } from './event-loop.js'
 
 /** A kind of work that a request waits for. */
@@ -138,18 +138,18 @@ type Shares = Pick<TimeBudget,
   'work' | 'javascript' | 'meanwhile' | 'starved' | 'hindsight' | 'sending' | 'waiting'>
 
 /** A part of the time that is known to be work, or Hindsight's. */
-interface Claim extends Interval { isSync: boolean, group?: TimeBudget['work'][number] }
+interface Claim extends InternalWork { isSync: boolean, group?: TimeBudget['work'][number] }
 
 /** Shares the time between samples: what was awaited has its time first, the code that ran at most its CPU time. */
 export function shareTime (
   samples: readonly Sample[], works: ReadonlyArray<{ kind: WorkKind, work: Work }>, readyAt: number,
-  internal: readonly Interval[] = []
+  internal: readonly InternalWork[] = []
 ): Shares {
   const [since, until] = [samples[0]?.at ?? 0, samples.at(-1)?.at ?? 0]
   const claims: Claim[] = []
   const lines: Claim[] = []
-  const claim = (start: number, end: number, isSync: boolean): number =>
-    addClaim(claims, { start: Math.max(start, since), end: Math.min(end, until), isSync })
+  const claim = (start: number, end: number, isSync: boolean, rate = 0): number =>
+    addClaim(claims, { start: Math.max(start, since), end: Math.min(end, until), isSync, rate })
   const groups = new Map<string, TimeBudget['work'][number]>()
   const addWork = (kind: WorkKind, work: Work): void => {
     const { endedAt = until, isSync = false } = work
@@ -172,7 +172,7 @@ export function shareTime (
   const lengthOf = ({ startedAt, endedAt = until }: Work): number => endedAt - startedAt
   inOrder.sort((a, b) => lengthOf(a.work) - lengthOf(b.work))
   for (const { kind, work } of inOrder) if (kind.rank === 2) addWork(kind, work)
-  const hindsight = internal.reduce((sum, { start, end }) => sum + claim(start, end, true), 0)
+  const hindsight = internal.reduce((sum, { start, end, rate }) => sum + claim(start, end, true, rate), 0)
   const within = internal.reduce((sum, { start, end }) => sum + end - start, -hindsight)
   const { javascript, meanwhile, starved, sending, waiting } = restOf(samples, claims, lines, readyAt)
   return {
@@ -220,13 +220,18 @@ function restOf (
     before = sample
     const claimed = { sync: 0, async: 0 }
     const time = { start: at, end: sample.at }
-    for (const { isSync, length } of nextClaims(time)) claimed[isSync ? 'sync' : 'async'] += length
+    let used = sample.cpu - cpu
+    for (const { isSync, length, rate = 0 } of nextClaims(time)) {
+      claimed[isSync ? 'sync' : 'async'] += length
+      // Hindsight had the CPU.
+      used = Math.max(0, used - length * rate)
+    }
     // Work was awaited while the event loop was idle.
     const idleHere = Math.min(Math.max(0, sample.idle - idle), sample.at - at)
     const idleRest = Math.max(0, idleHere - claimed.async)
     const rest = Math.max(0, sample.at - at - claimed.sync - claimed.async)
     const busy = Math.max(0, rest - idleRest)
-    const run = Math.min(busy, sample.cpu - cpu)
+    const run = Math.min(busy, used)
     javascript += run
     starved += busy - run
     meanwhile += Math.max(0, Math.min(sample.cpu - cpu - run - claimed.sync, claimed.async - idleHere))

@@ -12,7 +12,7 @@ import { gzip } from 'node:zlib'
 import t from 'tap'
 import { overview } from '../../../src/parts/overview/index.js'
 import { budgetSentence } from '../../../src/parts/performance/budget.js'
-import { blockBetween, type Interval } from '../../../src/recording/event-loop.js'
+import { blockBetween, type InternalWork } from '../../../src/recording/event-loop.js'
 import { shareTime, type TimeBudget, type Work } from '../../../src/recording/work-log.js'
 import { traceOf } from '../../../src/recording/trace.js'
 import { unfinishedProfile } from '../../../src/parts/collect.js'
@@ -43,7 +43,7 @@ const BUDGET = {
 
 type Sampled = [at: number, idle: number, cpu?: number]
 /** Without a CPU time, the thread had the CPU whenever the event loop was not idle. */
-const share = (samples: Sampled[], queries: Work[] = [], calls: Work[] = [], readyAt = 0, internal: Interval[] = []) => {
+const share = (samples: Sampled[], queries: Work[] = [], calls: Work[] = [], readyAt = 0, internal: InternalWork[] = []) => {
   const works = [...queries.map((work) => ({ kind: QUERIES, work })), ...calls.map((work) => ({ kind: CALLS, work }))]
   const shares = shareTime(samples.map(([at, idle, cpu = at - idle]) => ({ at, idle, cpu })), works, readyAt, internal)
   const { work, ...others } = shares
@@ -92,6 +92,8 @@ t.test('the time of Hindsight is its own share, and no part of what was awaited'
   t.same(share([[0, 0], [60, 0]], [], [], 0, [{ start: 5, end: 45 }]), { javascript: 20, hindsight: 40 })
   t.same(share([[0, 0], [60, 0]], [], [{ startedAt: 20, endedAt: 40 }], 0, [{ start: 10, end: 50 }]),
     { calls: [1, 20], javascript: 20, hindsight: 20 })
+  // What other processes took is not its share only.
+  t.same(share([[0, 0, 0], [60, 0, 30]], [], [], 0, [{ start: 5, end: 45, rate: 0.5 }]), { javascript: 10, starved: 10, hindsight: 40 })
 })
 
 t.test('what is waited for is named where nothing else was awaited', async (t) => {
@@ -125,18 +127,26 @@ t.test('a line that awaits has the idle time of nothing else, the innermost firs
 inBothProducts('a lock and an event that a request has waited for have their lines, if waits are traced', async (t, build) => {
   const events = new EventEmitter()
   let unlocked: Promise<unknown> = Promise.resolve()
+  // The promises are those of the test: no timer of the request.
+  const release = async (): Promise<void> => {
+    await once(events, 'waiting')
+    await sleep(50)
+    events.emit('done')
+  }
   const app = await build((app) => {
     app.get('/lock', async () => {
+      setImmediate(() => events.emit('waiting'))
       await unlocked // lock
       return 'ok'
     })
     app.get('/event', async () => {
+      setImmediate(() => events.emit('waiting'))
       await once(events, 'done') // event
       return 'ok'
     })
   }, { profiler: { traceWaits: true } })
   for (const name of ['lock', 'event']) {
-    unlocked = sleep(80).then(() => events.emit('done'))
+    unlocked = release()
     const { collectors } = await profileOf(app, await app.inject(`/${name}`))
     const { work, waiting } = (collectors.performance as { budget: TimeBudget }).budget
     const line = readFileSync(import.meta.filename, 'utf8').split('\n').findIndex((text) => text.endsWith(`// ${name}`)) + 1
