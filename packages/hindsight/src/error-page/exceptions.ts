@@ -20,6 +20,8 @@ interface ExceptionsView {
 
 /** Characters; the whole message is in the stack trace. */
 const MAX_MESSAGE = 4_000
+/** Characters of the value of a variable; the JSON of the profile has more. */
+const MAX_VALUE = 300
 /** Characters of all stack traces, which share them, and that each has at least. */
 const MAX_STACKS = 10_000
 const MIN_STACK = 500
@@ -45,7 +47,7 @@ ${renderValues(values)}
 export function renderValues (calls: readonly CallValues[]): HtmlValue {
   return calls.map((call, i) => {
     const variables = call.variables.map(({ name, value }) => html`<div><dt>${visibleLine(name)}</dt> \
-<dd>${visibleLine(String(value))}</dd></div>
+<dd>${cutText(visibleLine(String(value)), MAX_VALUE)}</dd></div>
 `)
     const list = variables.length === 0
       ? html`<p class="note">No variables.</p>`
