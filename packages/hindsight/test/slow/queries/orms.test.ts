@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import 'reflect-metadata'
 import { eq } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
@@ -218,6 +219,35 @@ inBothProducts('the caller of a query of an ORM', async (t, build) => {
     /^select orms/, /^BEGIN; orms/, /^select orms/, /^select orms/, /^COMMIT /, /^SELECT orms/, /^select orms/,
     /^select orms/, /^begin orms/, /^select orms/, /^commit orms/, /^begin orms/, /^select orms/, /^commit orms/
   ], seen.join(', '))
+})
+
+inBothProducts('a query that a handler or a repository has returned without awaiting it', async (t, build) => {
+  const connection = await url(t)
+  if (connection === null) return
+  const instance = knex({ client: 'pg', connection, pool: { min: 0, max: 2 } })
+  const pool = observe(new pg.Pool({ connectionString: connection }))
+  const drizzled = drizzle({ client: pool })
+  const items = pgTable('item', { id: integer() })
+  observe(instance)
+  t.teardown(() => Promise.all([instance.destroy(), pool.end()]))
+  const listItems = async (): Promise<unknown[]> => drizzled.select().from(items)
+  const app = await build((app) => {
+    app.get('/knex', async () => instance('item').where('id', 1))
+    app.get('/drizzle', async () => drizzled.select().from(items).where(eq(items.id, 1)))
+    app.get('/repository', async () => {
+      const rows = await listItems() // repository
+      return rows
+    })
+  })
+  const queryAt = async (path: string): Promise<unknown> => {
+    const { collectors } = await profileOf(app, await app.inject(path))
+    return (collectors.queries as { queries: unknown[] }).queries.at(-1)
+  }
+  for (const path of ['/knex', '/drizzle']) {
+    t.match(await queryAt(path), { source: null, sender: new RegExp(`^the handler of GET ${path} \\(.*orms\\.test\\.ts:\\d+\\)$`) })
+  }
+  const line = readFileSync(import.meta.filename, 'utf8').split('\n').findIndex((text) => text.endsWith('// repository')) + 1
+  t.match(await queryAt('/repository'), { source: new RegExp(`orms\\.test\\.ts:${line}:\\d+$`), sender: undefined }, 'the line that awaits it')
 })
 
 t.test('drivers with channels: a query of an ORM is recorded once', async (t) => {
