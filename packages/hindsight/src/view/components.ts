@@ -77,13 +77,13 @@ export function rowsTable (
 /** A table of rows, or of groups of rows, that are markup; a column in brackets is numeric. */
 export function markupTable (
   label: string,
-  columns: ReadonlyArray<string | readonly [numeric: string]>,
+  columns: ReadonlyArray<string | SafeHtml | readonly [numeric: string | SafeHtml]>,
   rows: HtmlValue,
   className = ''
 ): SafeHtml {
   const heads = columns.map((column) => {
-    if (typeof column === 'string') return html`<th scope="col">${column}</th>`
-    return html`<th scope="col" class="number">${column[0]}</th>`
+    if (column instanceof Array) return html`<th scope="col" class="number">${column[0]}</th>`
+    return html`<th scope="col">${column}</th>`
   })
   return scrollRegion(label, html`<table class="${className}" aria-label="${label}"><thead><tr>${heads}</tr></thead>\
 <tbody>${rows}</tbody></table>`)

@@ -12,10 +12,21 @@ import { pageLayout, type PageOptions } from './layout.js'
 /** The newest profiles whose durations and statuses are shown. */
 const MAX_PROFILES = 1_000
 const MAX_ROUTES = 300
-const COLUMNS: Parameters<typeof markupTable>[1] =
-  ['Route', 'Hooks', ['Requests'], ['Failures'], ['p50'], ['p95'], ['Queries'], 'Last', 'Request']
+/** The numbers of a route that order the table, by the name of their column. */
+const NUMBERS = { Requests: 'count', Failures: 'failures', p50: 'p50', p95: 'p95', Queries: 'queries' } as const
 
 type RoutesView = Awaited<ReturnType<typeof routesOf>>
+
+/** What is shown of the routes: those with a text in their name, ordered by a number, the greatest first. */
+export interface RouteFilter { q?: string, sort?: keyof typeof NUMBERS }
+
+/** Whether the table has a column of numbers with this name. */
+export function isNumberColumn (name: string): name is keyof typeof NUMBERS {
+  return Object.hasOwn(NUMBERS, name)
+}
+
+/** The names of the columns that order the table. */
+export const numberColumns = Object.keys(NUMBERS).join(', ')
 
 /** The routes of an application with their hooks, and what the newest profiles have of them. */
 export async function routesOf (
@@ -47,24 +58,37 @@ export async function routesOf (
   return { routes, all: routeTable.routes.length, profiles: profiles.length, isBounded: next !== null }
 }
 
-export function routesPage (view: RoutesView, editor: EditorLink | null, options: PageOptions): SafeHtml {
+export function routesPage (
+  view: RoutesView, editor: EditorLink | null, filter: RouteFilter, options: PageOptions
+): SafeHtml {
+  const { base } = options
+  const { q = '' } = filter
   return pageLayout(options, 'Routes', html`<main id="content"><h1>Routes</h1>
-${routesTable(view, editor, options.base)}</main>`, 0, `${options.base}/routes`)
+<form class="filters" role="search"><label>Route contains <input type="search" name="q" value="${q}"></label>
+<button type="submit">Filter</button></form>
+${routesTable(view, editor, base, filter)}</main>`, 0, `${base}/routes`)
 }
 
 /** The routes of the application, with what recent profiles have of them. */
 export function routesTable (
-  { routes, all, profiles, isBounded }: RoutesView, editor: EditorLink | null, base: string
+  { routes: known, all, profiles, isBounded }: RoutesView, editor: EditorLink | null, base: string,
+  { q = '', sort }: RouteFilter = {}
 ): HtmlValue {
-  if (routes.length === 0) return noteText('The application has no routes.')
-  const left = all - routes.length
+  if (known.length === 0) return noteText('The application has no routes.')
+  const routes = known.filter(({ name }) => name.toLowerCase().includes(q.toLowerCase()))
+  if (routes.length === 0) return noteText('No route matches.')
+  if (sort !== undefined) routes.sort((a, b) => (b[NUMBERS[sort]] ?? 0) - (a[NUMBERS[sort]] ?? 0))
+  const numbered = Object.keys(NUMBERS).map((name): [SafeHtml] =>
+    [html`<a href="${base}/routes?${String(new URLSearchParams({ q, sort: name }))}">${name}</a>`])
+  const left = all - known.length
   const numbers = `Numbers are those of ${isBounded ? 'the newest ' : ''}${formatCount(profiles, 'profile')}.`
   const texts = presentItems([
     profiles > 0 && numbers,
     left > 0 && `${formatCount(left, 'more route is', 'more routes are')} not shown.`
   ])
   const rows = routes.map((route) => routeRow(route, editor, base))
-  return [texts.length > 0 && noteText(texts.join(' ')), markupTable('Routes', COLUMNS, rows, 'rows routes')]
+  const columns = ['Route', 'Hooks', ...numbered, 'Last', 'Request']
+  return [texts.length > 0 && noteText(texts.join(' ')), markupTable('Routes', columns, rows, 'rows routes')]
 }
 
 function routeRow (route: RoutesView['routes'][number], editor: EditorLink | null, base: string): SafeHtml {

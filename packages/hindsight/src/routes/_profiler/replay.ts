@@ -5,6 +5,7 @@ import { addressOf } from '../../parts/read.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
 } from './responses.js'
+import type { RouteFilter } from '../../reading/pages/routes.js'
 import { exampleOf } from '../../reading/replay/example.js'
 import type { RequestText } from '../../reading/replay/edited.js'
 import type { MaskedValue, StoredRequest, ValueOf } from '../../reading/replay/stored-request.js'
@@ -128,11 +129,15 @@ function valuesOf (
 }
 
 async function showRoutes (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-  const { routesOf, routesPage } = await import('../../reading/pages/routes.js')
+  const { isNumberColumn, numberColumns, routesOf, routesPage } = await import('../../reading/pages/routes.js')
   const { hindsight } = request.server
+  const { q, sort } = request.query as Fields
+  const filter: RouteFilter = { q: String(q ?? '') }
+  if (typeof sort === 'string' && isNumberColumn(sort)) filter.sort = sort
+  else if (sort) throw new BadFieldError('sort', `the routes can be ordered by ${numberColumns}`)
   const view = await routesOf(hindsight)
   if (formatOf(request, reply) === 'json') return view
-  return await sendPage(request, reply, (options) => routesPage(view, hindsight.editor, options))
+  return await sendPage(request, reply, (options) => routesPage(view, hindsight.editor, filter, options))
 }
 
 async function showForm (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
