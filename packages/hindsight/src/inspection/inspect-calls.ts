@@ -5,9 +5,9 @@ import type { CallValues, NamedValue } from '../errors/exception.js'
 import { callsOf, keepCalls } from '../errors/frame-values.js'
 import { excerptAt, sourceCache } from '../errors/source-file.js'
 import { originalPlace, toPath, type Place } from '../errors/source-map.js'
-import { isAppFile, isInternal, positionOf } from '../errors/stack-frame.js'
+import { isAppFile, isInternal, positionOf, stackFrames } from '../errors/stack-frame.js'
 import { addBlockedCalls, doInternalWork } from '../recording/event-loop.js'
-import { requestContext } from '../recording/trace.js'
+import { requestContext, type RequestTrace } from '../recording/trace.js'
 
 /** Calls of the application whose variables are read, and variables of a call. */
 const MAX_CALLS = 3
@@ -35,17 +35,24 @@ export interface PausedCall extends Place { url: string, function: string, scope
 const { hrtime } = process
 const cachedNames = sourceCache<readonly string[]>(1_000)
 
+/** What is certain of an error: whether the application catches it, and its stack where V8 has no call of that. */
+interface ThrownDetails { isCaught: boolean, stack: string }
+
+/** An error that the application may catch: `settleThrown` is called when that is certain. */
+let unsettled: { trace: RequestTrace, error: unknown, call: CallValues } | undefined
+
 /**
  * Keeps variables of the calls of the application for an error that is being thrown, if a request of debug mode is
  * handled; returns whether it has. The thread calls it while the application is paused, since `paused`, a time of
  * `hrtime.bigint()`. `objects` are of each call its `this` and its scopes.
  */
 export function inspectCalls (
-  thrown: unknown, paused: number, calls: readonly PausedCall[], ...objects: unknown[]
+  thrown: unknown, paused: number, calls: readonly PausedCall[], details: ThrownDetails, ...objects: unknown[]
 ): boolean {
+  unsettled = undefined
   try {
     const start = performance.now() - (Number(hrtime.bigint()) - paused) / 1_000_000
-    return doInternalWork(() => keepVariables(thrown, calls, objects), start)
+    return doInternalWork(() => keepThrown(thrown, calls, details, objects), start)
   } catch {
     // The failure is shown without values.
     return false
@@ -62,11 +69,38 @@ export function recordBlock (calls: readonly PausedCall[]): void {
   addBlockedCalls(ofApp.map((frame) => ({ function: frame.function, source: positionOf({ ...frame, own: true }) })))
 }
 
-function keepVariables (thrown: unknown, calls: readonly PausedCall[], objects: unknown[]): boolean {
+/** Records the error that was inspected last if one of the calls that may catch it is of the application. */
+export function settleThrown (catching: readonly PausedCall[]): void {
+  const { trace, error, call } = unsettled ?? {}
+  unsettled = undefined
+  if (trace === undefined || call === undefined || requestContext.getStore()?.trace !== trace) return
+  if (catching.some((one) => isAppFile(sourcePlace(one).file))) trace.recording.addThrown(error, call)
+}
+
+function keepThrown (
+  thrown: unknown, calls: readonly PausedCall[], { isCaught, stack }: ThrownDetails, objects: unknown[]
+): boolean {
   const trace = requestContext.getStore()?.trace
   if (trace === undefined || !trace.services.debug || trace.services.settings.values === false) return false
-  // It is thrown again.
-  if (callsOf(thrown, trace) !== undefined) return false
+  const known = callsOf(thrown, trace)
+  const kept = known ?? keepVariables(trace, thrown, calls, objects)
+  const [call = awaitingCall(stack)] = kept
+  if (call === undefined || !trace.hasBegun) return false
+  if (isCaught) trace.recording.addThrown(thrown, call)
+  else unsettled = { trace, error: thrown, call }
+  // An error with known variables is thrown again.
+  return known === undefined && kept.length > 0
+}
+
+/** The call of the application that awaits a rejection of Node.js or of a package. */
+function awaitingCall (stack: string): CallValues | undefined {
+  const frame = stackFrames(stack).find(({ own }) => own)
+  return frame && { ...frame, function: frame.function.replace(/^async (?:<anonymous>$)?/, ''), variables: [] }
+}
+
+function keepVariables (
+  trace: RequestTrace, thrown: unknown, calls: readonly PausedCall[], objects: unknown[]
+): CallValues[] {
   const copier = new ValueCopier(limits.time)
   const kept: CallValues[] = []
   let next = 0
@@ -74,14 +108,14 @@ function keepVariables (thrown: unknown, calls: readonly PausedCall[], objects: 
     const ofCall = objects.slice(next, next += call.scopes.length + 1)
     const place = sourcePlace(call)
     // An error of Hindsight, which it handles.
-    if (i === 0 && isInternal(place.file)) return false
+    if (i === 0 && isInternal(place.file)) return []
     if (!isAppFile(place.file) || copier.isOver) continue
     const names = namesAt(place)
     kept.push({ ...place, function: call.function, variables: variablesIn(call, ofCall, names, copier) })
     if (kept.length === MAX_CALLS) break
   }
   if (kept.length > 0) keepCalls(thrown, trace, kept)
-  return kept.length > 0
+  return kept
 }
 
 function sourcePlace ({ url, line, column }: PausedCall): Place {

@@ -2,7 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import { isMainThread, Worker } from 'node:worker_threads'
 import { readText } from '../require.js'
 import { heartbeat } from '../recording/event-loop.js'
-import { inspectCalls, limits, recordBlock } from './inspect-calls.js'
+import { inspectCalls, limits, recordBlock, settleThrown } from './inspect-calls.js'
 
 const CODE = readText(import.meta.url, './thread.js')
 /** On this channel the thread finds the function that it calls; of several copies of Hindsight, one has a thread. */
@@ -11,6 +11,7 @@ const PHASES = { starting: 0, connected: 1, ended: 2 }
 /** The places in the memory that is shared with the thread. */
 const PHASE = 0
 const RESTING = 1
+const RESTS = 2
 /** Milliseconds that an exiting process waits for the end of the session. */
 const STOP_TIMEOUT = 500
 /** The text of Node.js options that start its inspector. */
@@ -24,7 +25,7 @@ class Inspection {
   ended: Promise<unknown> = Promise.resolve()
   #worker: Worker | null = null
   #wasStarted = false
-  readonly #state = new Int32Array(new SharedArrayBuffer(8))
+  readonly #state = new Int32Array(new SharedArrayBuffer(12))
 
   /** Starts the thread of the process, unless something else inspects it. The first call only has an effect. */
   start (): void {
@@ -63,6 +64,11 @@ class Inspection {
     return this.#worker !== null && Atomics.load(this.#state, RESTING) === 1
   }
 
+  /** How often it has rested. */
+  get rests (): number {
+    return Atomics.load(this.#state, RESTS)
+  }
+
   /** Ends the thread where a debugger was attached after its start. */
   stepAside (): void {
     if (this.#worker !== null && hasDebugger()) this.stop()
@@ -91,7 +97,8 @@ class Inspection {
 }
 
 function answer (given: unknown): void {
-  Object.assign(given as object, { inspector: { inspect: inspectCalls, block: recordBlock } })
+  const inspector = { inspect: inspectCalls, settle: settleThrown, block: recordBlock }
+  Object.assign(given as object, { inspector })
 }
 
 /** Whether a debugger, coverage or a test runner of its own context inspects this process. */

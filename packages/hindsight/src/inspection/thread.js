@@ -9,6 +9,7 @@ const ENDED = 2
 /** The places in `state`, which is shared with the application's thread. */
 const PHASE = 0
 const RESTING = 1
+const RESTS = 2
 
 /** The places in `heartbeat`: turns of the application's event loop, and whether requests are open. */
 const TURNS = 0
@@ -22,12 +23,24 @@ const IDLE = 1_000
 const MAX_CALLS = 10
 /** Names of scripts that are kept, at most. */
 const MAX_SCRIPTS = 50_000
+/** Characters of a stack that are searched for a call of the application. */
+const MAX_STACK = 10_000
+const FRAME = /^ +at /
+/** The function of Node.js that is called where a promise is rejected that nothing awaits yet. */
+const REJECTED = 'promiseRejectHandler'
+/** Steps in hooks of Node.js that are called before the code that awaits a promise. */
+const MAX_STEPS = 20
+const PACKAGE = /[\\/]node_modules[\\/]/
 /** Scopes that are no variables of a function, or have too many. */
 const LEFT_OUT = new Set(['global', 'script', 'with', 'wasm-expression-stack'])
 
 const session = new Session()
 /** The names of scripts that are neither of Node.js nor of a package. */
 const scripts = new Map()
+/** The scripts of Node.js. */
+const internals = new Set()
+/** The pause of an error that the application may catch: the next one is where it is caught. */
+let thrown
 let inspector
 let isOn = false
 let second = 0
@@ -52,26 +65,55 @@ function setPhase (phase) {
 }
 
 session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => {
+  if (url.startsWith('node:')) internals.add(scriptId)
   if (url === '' || url.startsWith('node:')) return
   // Calls of Hindsight above those of the application have thrown the error, or block the loop.
-  if (/[\\/]node_modules[\\/]/.test(url) && !/[\\/]fastify-hindsight[\\/]dist[\\/]/.test(url)) return
+  if (PACKAGE.test(url) && !/[\\/]fastify-hindsight[\\/]dist[\\/]/.test(url)) return
   if (scripts.size >= MAX_SCRIPTS) scripts.clear()
   scripts.set(scriptId, url)
 })
 
-session.on('Debugger.paused', async ({ params: { callFrames, data } }) => {
+session.on('Debugger.paused', async ({ params: { callFrames, reason, data } }) => {
   const began = performance.now()
-  const paused = { value: Number(process.hrtime.bigint()) }
-  const calls = callFrames.filter(({ location }) => scripts.has(location.scriptId)).slice(0, MAX_CALLS)
-  const described = { value: calls.map(describeCall) }
+  const calls = callFrames.filter(isKnown).slice(0, MAX_CALLS)
+  const earlier = thrown
+  thrown = undefined
   let answer
-  if (data !== undefined && calls.length > 0) {
-    answer = call('inspect', [valueOf(data), paused, described, ...calls.flatMap(variablesOf)])
-  } else if (hasAsked && calls.length > 0 && Atomics.load(heartbeat, TURNS) === turns) call('block', [described])
-  await post('Debugger.resume')
+  if (data !== undefined) answer = inspect(callFrames, calls, data, reason === 'promiseRejection')
+  else if (earlier !== undefined && isInHook(callFrames[0]) && earlier.steps++ < MAX_STEPS && earlier.isAsync) {
+    thrown = earlier
+  } else if (earlier !== undefined) {
+    call('settle', [{ value: catchingCalls(earlier, callFrames).filter(isKnown).map(describeCall) }])
+  } else if (hasAsked && calls.length > 0 && Atomics.load(heartbeat, TURNS) === turns) {
+    call('block', [{ value: calls.map(describeCall) }])
+  }
+  await post(nextStep(thrown))
   if ((await answer)?.result?.value === true) reads++
   count(performance.now() - began)
 })
+
+function nextStep ({ steps } = {}) {
+  if (steps === undefined) return 'Debugger.resume'
+  return steps === 0 ? 'Debugger.stepInto' : 'Debugger.stepOver'
+}
+
+function isInHook ({ functionName, location }) {
+  return internals.has(location.scriptId) && functionName !== REJECTED
+}
+
+/** Reads the variables of an error that is being thrown. */
+function inspect (callFrames, calls, data, isAsync) {
+  const stack = calls.length === 0 ? awaitedStack(data) : ''
+  if (calls.length === 0 && stack === '') return undefined
+  const inner = callFrames.slice(0, callFrames.findIndex(isKnown))
+  const isOfPackage = stack === '' ? inner.some(isOfAnyPackage) : PACKAGE.test(stack)
+  // A promise that a function of the application rejects, or one of Node.js that the application has called.
+  const isCaught = isAsync && !isOfPackage
+  if (!isCaught) thrown = { callFrames, isAsync, steps: 0 }
+  const paused = Number(process.hrtime.bigint())
+  const details = [paused, calls.map(describeCall), { isCaught, stack }].map((value) => ({ value }))
+  return call('inspect', [valueOf(data), ...details, ...calls.flatMap(variablesOf)])
+}
 
 /** Calls a function of the application's thread. It continues before the reply arrives here. */
 async function call (name, given) {
@@ -82,6 +124,42 @@ async function call (name, given) {
     silent: true,
     returnByValue: true
   })
+}
+
+function isKnown ({ location }) {
+  return scripts.has(location.scriptId)
+}
+
+function isOfAnyPackage (frame) {
+  return !internals.has(frame.location.scriptId) && !isKnown(frame)
+}
+
+/** The stack of a rejection until the call that awaits it, where that may be one of the application; else empty. */
+function awaitedStack ({ description = '' }) {
+  const lines = description.slice(0, MAX_STACK).split('\n')
+  const first = lines.findIndex((line) => FRAME.test(line))
+  const end = lines.findIndex((line) => /^ +at async /.test(line) && !/[( ]node:/.test(line) && !PACKAGE.test(line))
+  return end === -1 ? '' : lines.slice(first, end + 1).join('\n')
+}
+
+/**
+ * The calls of which one catches an error that was thrown at an earlier pause: V8 has stepped into the function with
+ * its `catch`, or the one that awaits the promise, or into Node.js where a promise was rejected that is awaited later,
+ * by its function or the caller of that.
+ */
+function catchingCalls ({ callFrames, isAsync }, [first, ...others]) {
+  const isRejected = isAsync && first.functionName === REJECTED
+  const [inner, outer] = isRejected ? others : [first]
+  if (inner === undefined) return []
+  const depth = isRejected ? others.length : others.length + 1
+  const before = callFrames.at(-depth)
+  const isSame = before !== undefined && idOf(before) === idOf(inner)
+  if (isRejected) return isSame ? [inner, outer].filter(Boolean) : []
+  return isSame || isAsync ? [inner] : []
+}
+
+function idOf ({ functionLocation }) {
+  return JSON.stringify(functionLocation)
 }
 
 function describeCall ({ functionName, location, scopeChain }) {
@@ -126,6 +204,7 @@ function count (duration) {
 function setPausing (isPausing) {
   if (!isOn) return
   Atomics.store(state, RESTING, isPausing ? 0 : 1)
+  if (!isPausing) Atomics.add(state, RESTS, 1)
   post('Debugger.setPauseOnExceptions', { state: isPausing ? 'all' : 'none' })
 }
 

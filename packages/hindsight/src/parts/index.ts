@@ -5,6 +5,7 @@ import { cors } from './cors/index.js'
 import { cpu } from './cpu/index.js'
 import { csp } from './csp/index.js'
 import { events, headers } from './events/index.js'
+import { caughtErrors } from './exceptions/caught.js'
 import { exceptions, otherErrors } from './exceptions/index.js'
 import { httpClient } from './http-client/index.js'
 import { logs } from './logs/index.js'
@@ -29,6 +30,7 @@ export const parts: readonly Part[] = [
   router,
   exceptions,
   otherErrors,
+  caughtErrors,
   logs,
   timeline,
   performance,

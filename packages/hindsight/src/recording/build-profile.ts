@@ -1,5 +1,6 @@
 import { performance } from '../clock.js'
-import { firstAppFrame, type FlattenedException } from '../errors/exception.js'
+import { firstAppFrame } from '../errors/exception.js'
+import { caughtErrors, caughtLines, silentChain, silentError } from '../errors/caught-errors.js'
 import { errorsOf, flattenError, maskExceptions, type RequestErrors } from '../errors/masked-exceptions.js'
 import { failureSummary } from '../errors/failure-summary.js'
 import { appSource } from '../errors/stack-frame.js'
@@ -22,6 +23,7 @@ import { isConnectionError, isHeadersSent, type Sending } from './sending.js'
 
 /** The bytes of a line's JSON, beside its text. */
 const LINE_BYTES = 200
+const UNREAD = 'Further errors may have been caught: too many were thrown to read all of them.'
 
 export interface BuildOptions {
   /** The maximum bytes of the profile as JSON; log lines beyond it are left out. */
@@ -53,7 +55,9 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
   const status = isOver ? sending.status(recording.failure !== null) : 0
   const { exceptions: raised, otherErrors } = errorsAtEnd(trace)
   const mayExplain = isOver && (status >= 500 || sending.state.kind === 'upgraded')
-  const exceptions = raised.length === 0 && mayExplain ? loggedError(recording, mask) : raised
+  const caught = isOver ? caughtErrors(recording) : []
+  const silent = raised.length === 0 && mayExplain ? silentError(recording, caught) : undefined
+  const exceptions = silent === undefined ? raised : silentChain(silent, mask)
   const collectors: Record<string, unknown> = recordedData(trace)
   Object.assign(collectors, ofApplication, mask.value(collected))
   const route = matchedRoute(trace)
@@ -72,6 +76,11 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
     if (data !== undefined) collectors[name] = data
   }
   if (otherErrors.length > 0) collectors.otherErrors = otherErrors
+  const others = caught.filter(({ error }) => error !== silent?.error)
+  if (others.length > 0 || (isOver && recording.missesThrown)) {
+    const note = recording.missesThrown ? { note: UNREAD } : {}
+    collectors.caughtErrors = { count: others.length, lines: caughtLines(others, mask), ...note }
+  }
   return {
     version: PROFILE_VERSION,
     token,
@@ -115,13 +124,6 @@ function errorsAtEnd (trace: RequestTrace): RequestErrors {
   const follows = (isOfServer || isHeadersSent(error)) && !isConnectionError(otherErrors[0])
   const others = follows ? [...otherErrors, error] : [error, ...otherErrors]
   return errorsOf(trace, [...new Set(others)])
-}
-
-/** The error that the application has logged, where it has raised none. */
-function loggedError ({ log }: Recording, mask: Mask): FlattenedException[] {
-  if (log?.logged === undefined) return []
-  const { error, by } = log.logged
-  return maskExceptions(flattenError(error), mask).map((exception) => ({ ...exception, logged: by }))
 }
 
 /** That an error has cut off a response, or that the server sent none; null: it is complete. */

@@ -80,6 +80,7 @@ export class Recorder {
     const isReplay = isInjected && recordReplay(recording)
     this.#newest = request.raw
     inspection.stepAside()
+    recording.rests = inspection.rests
     recording.timing.startedAt = performance.now()
     recording.sending.watch(trace.reply, (ending) => this.#end(trace, ending))
     if (setting !== 'always' || (!debug && this.#profiles?.isKeptOnSuccess(trace) === false)) return
@@ -265,6 +266,7 @@ export class Recorder {
     for (const part of this.#services.parts) part.end?.(trace, ending)
     this.#newest = undefined
     recording.timing.endedAt = performance.now()
+    recording.missesThrown ||= inspection.rests !== recording.rests || inspection.isResting
     recording.work?.end()
     const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
     if (this.#services.lifecycle !== null && recording.isRecording && isClosed) {

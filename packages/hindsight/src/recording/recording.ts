@@ -1,12 +1,14 @@
 import { performance } from '../clock.js'
 import { doInternalWork } from './event-loop.js'
 import type { EventRecorder, RecordedFunction } from './event-recorder.js'
-import type { FlattenedException } from '../errors/exception.js'
+import type { CallValues, FlattenedException } from '../errors/exception.js'
 import type { RequestLog } from '../logs/log-record.js'
 import { SendingRecord } from './sending.js'
 import type { WorkLog } from './work-log.js'
 
 const MAX_OTHER_ERRORS = 25
+/** Of the errors that a request has thrown. */
+const MAX_THROWN = 100
 
 /** When parts of a request began or ended: milliseconds on the clock of `performance.now()`; 0: not yet, or never. */
 export type Timing = typeof NOT_BEGUN
@@ -60,6 +62,9 @@ interface Failure {
   sentStatus?: number
 }
 
+/** An error that was thrown, and the innermost call of the application that it has reached. */
+export interface ThrownError { error: unknown, call: CallValues }
+
 /** The place of a part in each recording: `definePart` makes it. `T` is what the part keeps there. */
 export interface Slot<T> {
   /** The key of its data in `profile.collectors`. */
@@ -111,6 +116,12 @@ export class Recording {
   raisedBy: { stage: string, listener: string, plugin?: string | undefined, source?: string | undefined } | null = null
   /** Further errors, in the order in which they occurred: see `addError`. */
   readonly otherErrors: unknown[] = []
+  /** The errors that the inspection has seen until the response ended; most of them are caught. */
+  thrown?: ThrownError[]
+  /** Whether it has not seen all of them. */
+  missesThrown = false
+  /** How often it had rested when the request began. */
+  rests = 0
   /** The not-found or method-not-allowed error of a request without a route that the application answers. */
   routeError: Error | null = null
   /** How its response is sent. */
@@ -210,6 +221,14 @@ export class Recording {
     if (isRecorded || this.otherErrors.length >= MAX_OTHER_ERRORS) return false
     this.otherErrors.push(error)
     return true
+  }
+
+  /** Adds an error that was thrown, once. */
+  addThrown (error: unknown, call: CallValues): void {
+    const thrown = this.thrown ??= []
+    if (this.timing.endedAt !== 0 || thrown.some((one) => Object.is(one.error, error))) return
+    if (thrown.length < MAX_THROWN) thrown.push({ error, call })
+    else this.missesThrown = true
   }
 
   /** Calls a function that may make what Hindsight adds to a response: its time is not that of the application. */

@@ -5,6 +5,7 @@ import { rejectedMarkup, rejectedTitle } from '../../error-page/render-request.j
 import {
   chainParts, mainSource, mainValues, rejectedParts, sourceParts, valuesParts
 } from '../../error-page/render-text.js'
+import { CAUGHT } from '../../errors/caught-errors.js'
 import { functionOf, mainCause, type FlattenedException, type RootCause } from '../../errors/exception.js'
 import type { FailureSummary } from '../../errors/failure-summary.js'
 import { placeOf } from '../../errors/stack-frame.js'
@@ -12,6 +13,7 @@ import { isFailure, type Profile } from '../../store/profile.js'
 import { noteText, titledSection } from '../../view/components.js'
 import { cutText, html, visibleLine, type HtmlValue } from '../../view/text.js'
 import { listHint, listOf } from '../read.js'
+import { caughtMarkup } from './caught.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
 import { plainCopy } from '../collect.js'
 
@@ -20,7 +22,6 @@ const MAX_SHOWN = 300
 /** Lines of an excerpt of the overview before and after its line. */
 const AROUND = 2
 const MAX_MESSAGE = 1_000
-const LOGGED = 'The application has logged this error; it was not thrown to Fastify.'
 
 /** The exceptions of the response, from the root cause to the last. */
 export const exceptions: Part<Partial<FailureSummary>> = {
@@ -31,9 +32,10 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     always: true,
     count: (_, { exceptions }) => exceptions.length,
     problem: (_, { exceptions }) => exceptions.length,
-    render (_, { exceptions }, view) {
-      if (exceptions.length === 0) return noteText('No exceptions.')
-      return exceptionsMarkup(exceptions, view)
+    render (_, profile, view) {
+      const { exceptions } = profile
+      const chain = exceptions.length === 0 ? noteText('No exceptions.') : exceptionsMarkup(exceptions, view)
+      return [chain, caughtMarkup(profile, view.editor)]
     }
   },
   overview (_, profile) {
@@ -164,7 +166,7 @@ function nameAndMessage ({ name, message }: Pick<FlattenedException, 'name' | 'm
 function exceptionsMarkup (chain: readonly FlattenedException[], { editor }: PanelView, level = 3): HtmlValue {
   const rejected = chain.at(-1)?.rejected
   return [
-    chain.at(-1)?.logged !== undefined && noteText(LOGGED),
+    handlingNote(chain).map(noteText),
     rejected?.fields !== undefined && titledSection(rejectedTitle(rejected), rejectedMarkup(rejected)),
     renderChain(chain, { editor, shown: new Set() }, level),
     titledSection('Stack traces', renderTraces(chain))
@@ -179,8 +181,16 @@ function chainBlocks (profile: Profile): string[] {
   blocks.unshift(...valuesParts(mainValues({ exceptions: chain })))
   if (source !== null && source.title !== 'In your code') blocks.unshift(...sourceParts(source))
   if (rejected !== undefined) blocks.unshift(...rejectedParts(rejected))
-  if (chain.at(-1)?.logged !== undefined) blocks.unshift(LOGGED)
+  blocks.unshift(...handlingNote(chain))
   return blocks
+}
+
+/** That the application has handled the error of the response itself, where it has. */
+function handlingNote (chain: readonly FlattenedException[]): string[] {
+  const by = chain.at(-1)?.logged
+  if (by === undefined) return []
+  const what = by === CAUGHT ? 'caught' : 'logged'
+  return [`The application has ${what} this error; it was not thrown to Fastify.`]
 }
 
 function exceptionText ({ code, frames: all, ...one }: FlattenedException): string {

@@ -5,7 +5,7 @@ import {
   cutText, escapeMarkdown, formatCount, html, oneLine, presentItems, visibleLine, type HtmlValue, type SafeHtml
 } from '../../view/text.js'
 import {
-  leadText, formatTime, noteText, pendingTime, titledSection, statusBadge, withCode, withPlaces
+  leadText, formatTime, noteText, pendingTime, titledSection, statusBadge, withCode
 } from '../../view/components.js'
 import { eventName } from '../events/index.js'
 import { otherChains } from '../exceptions/index.js'
@@ -55,7 +55,7 @@ export const overview: Part = {
       }
       sentences.push(...unexpectedIn(view.parts, profile))
       return html`${lead}\
-${sentences.map((text) => html`<p>${withPlaces(text, view.editor)}</p>`)}\
+${sentences.map((text) => html`<p>${withCode(text, view.editor)}</p>`)}\
 <div class="overview"><div>${sections('main')}</div>\
 <div><dl class="facts-list">${facts}</dl>${sections('side')}</div></div>\
 ${view.differences}${relatedRequests(profile, view)}`

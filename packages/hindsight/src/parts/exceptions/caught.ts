@@ -1,0 +1,80 @@
+import type { CaughtError, CaughtLine } from '../../errors/caught-errors.js'
+import { shortFile } from '../../errors/stack-frame.js'
+import type { Profile } from '../../store/profile.js'
+import { titledSection, noteText, withCode } from '../../view/components.js'
+import type { EditorLink } from '../../view/editor.js'
+import {
+  codeSpan, cutText, escapeMarkdown, formatCount, html, oneLine, presentItems, type HtmlValue
+} from '../../view/text.js'
+import type { Part } from '../part.js'
+import { dataOf, lineOf, listOf } from '../read.js'
+
+/** Variables of an error in a sentence, and the characters of each, and of a message. */
+const MAX_VARIABLES = 3
+const MAX_VALUE = 60
+const MAX_MESSAGE = 120
+
+/** The errors that the application has caught while the request ran. */
+export const caughtErrors: Part = {
+  name: 'caughtErrors',
+  fact (_, profile) {
+    const { lines, note, count } = caughtIn(profile)
+    if (lines.length === 0) return note
+    return `${caughtTitle(count)}: ${lines.map(lineText).join('; ')}`
+  },
+  markdown (_, profile) {
+    const { lines, note, count } = caughtIn(profile)
+    if (lines.length === 0) return []
+    const items = lines.map((line) => `- ${codeSpan(callText(line))} ${escapeMarkdown(errorsText(line))}`)
+    const blocks = presentItems([`${caughtTitle(count)}.`, items.join('\n'), note])
+    return [{ order: 12, title: 'Caught errors', blocks }]
+  },
+  comparison: []
+}
+
+/** The section of the panel Errors. */
+export function caughtMarkup (profile: Profile, editor: EditorLink | null): HtmlValue {
+  const { lines, note, count } = caughtIn(profile)
+  if (lines.length === 0) return note !== undefined && noteText(note)
+  const items = lines.map((line) => html`<li>${withCode(lineText(line), editor)}</li>`)
+  return titledSection('Caught errors', html`<p>${caughtTitle(count)}. No response is about them.</p>
+<ul>${items}</ul>${note !== undefined && noteText(note)}`)
+}
+
+function caughtIn (profile: Profile): { lines: CaughtLine[], note: string | undefined, count: number } {
+  const { lines, note, count } = dataOf(profile, 'caughtErrors')
+  return {
+    lines: listOf(lines) as unknown as CaughtLine[],
+    note: typeof note === 'string' ? note : undefined,
+    count: Number(count)
+  }
+}
+
+function caughtTitle (count: number): string {
+  return formatCount(count, 'error was caught', 'errors were caught')
+}
+
+/** Such as `load` (src/shop.js:47) Error: connection refused, id = 42. */
+function lineText (line: CaughtLine): string {
+  const name = line.function === '' ? '' : `\`${line.function}\` `
+  return `${name}(${shortFile(lineOf(line.source))}) ${errorsText(line)}`
+}
+
+function callText (line: CaughtLine): string {
+  return `${line.function} (${shortFile(lineOf(line.source))})`.trim()
+}
+
+/** The first errors of a line, equal ones once, and how many there are besides. */
+function errorsText ({ errors, count }: CaughtLine): string {
+  const texts = [...new Set(listOf(errors).map((error) => errorText(error as unknown as CaughtError)))]
+  if (count === 1) return texts.join()
+  if (texts.length === 1) return `${texts.join()}, ${formatCount(count, 'time')}`
+  return presentItems([...texts, count > errors.length && `${count - errors.length} more`]).join(', and ')
+}
+
+function errorText ({ name, message, values }: CaughtError): string {
+  const text = oneLine(presentItems([name, cutText(message, MAX_MESSAGE)]).join(': ')).replace(/\.$/, '')
+  const shown = listOf(values).slice(0, MAX_VARIABLES)
+    .map(({ name, value }) => `${String(name)} = ${cutText(String(value), MAX_VALUE)}`)
+  return [text, ...shown].join(', ')
+}

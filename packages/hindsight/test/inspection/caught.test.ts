@@ -1,0 +1,147 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
+import type { Test } from 'tap'
+import type { CaughtLine } from '../../src/errors/caught-errors.js'
+import type { Profile } from '../../src/store/profile.js'
+import { allowInspection, hasInspection } from '../support/inspection.js'
+import { inBothProducts } from '../support/products.js'
+import { testdir } from '../support/folder.js'
+import { catchingNone, PACKAGE, swallowing } from '../fixtures/failing/swallowing.js'
+
+allowInspection()
+
+function thrower (t: Test): Record<string, unknown> {
+  const folder = testdir(t, { node_modules: { thrower: { 'index.js': PACKAGE } } })
+  return createRequire(join(folder, 'app.js'))('thrower') as Record<string, unknown>
+}
+
+async function profileOf (t: Test, app: FastifyInstance, path: string): Promise<Profile> {
+  t.equal(await hasInspection(), true)
+  const { headers } = await app.inject({ url: path })
+  const { body } = await app.inject(`/_profiler/${String(headers['x-debug-token'])}.json`)
+  return JSON.parse(body) as Profile
+}
+
+function caughtIn ({ collectors }: Profile): { count: number, lines: CaughtLine[], note?: string } | undefined {
+  return collectors.caughtErrors as ReturnType<typeof caughtIn>
+}
+
+function codeAt (source: string): string {
+  const [, file = '', line] = /^(.*):(\d+):\d+$/.exec(source) ?? []
+  return readFileSync(file, 'utf8').split('\n')[Number(line) - 1] ?? ''
+}
+
+inBothProducts('each error that the application catches is in the profile, by its line', async (t, build) => {
+  const handlers = swallowing(thrower(t))
+  t.ok(Object.keys(handlers).length >= 30)
+  const app = await build((app) => { for (const [name, handler] of Object.entries(handlers)) app.get(`/${name}`, handler) })
+  for (const name of Object.keys(handlers)) {
+    const caught = caughtIn(await profileOf(t, app, `/${name}`))
+    t.match(caught, { count: 1, lines: [{ count: 1, errors: [{ message: /./ }] }] }, name)
+    t.match(codeAt(caught?.lines[0]?.source ?? ''), /\/\/.*<-/, name)
+  }
+})
+
+inBothProducts('an error that ends a request, or that a package catches, is no caught one', async (t, build) => {
+  const handlers = catchingNone(thrower(t))
+  const app = await build((app) => { for (const [name, handler] of Object.entries(handlers)) app.get(`/${name}`, handler) })
+  for (const name of Object.keys(handlers)) t.equal(caughtIn(await profileOf(t, app, `/${name}`)), undefined, name)
+})
+
+inBothProducts('a caught error explains a server error, and is below the sentence of a success', async (t, build) => {
+  const app = await build((app) => {
+    const load = async (id: number): Promise<number> => {
+      await null
+      throw new Error(`connection refused ${String(id).length}`)
+    }
+    app.get('/refused', async (_request, reply) => await load(42).catch(() => reply.code(500).send({ sent: true })))
+    app.get('/empty', async () => {
+      const results = await Promise.allSettled([load(42), load(43)])
+      return results.length
+    })
+    app.get('/probing', async () => {
+      let count = 0
+      for (const text of ['a', 'b', 'c', 'd', 'e']) try { JSON.parse(text) } catch { count++ }
+      return count
+    })
+  })
+  const refused = await profileOf(t, app, '/refused')
+  const values = [{ variables: [{ name: 'id', value: '42' }] }]
+  t.match(refused.exceptions, [{ message: 'connection refused 2', logged: 'The application caught', values }])
+  t.equal(caughtIn(refused), undefined)
+  const sentence = /returned 500 Internal Server Error in .*\. The application caught Error: connection refused 2 \(packages.*caught\.test\.ts:\d+\)/
+  t.match((await app.inject(`/_profiler/${refused.token}.md`)).body.replaceAll('\\', ''), sentence)
+  t.match((await app.inject(`/_profiler/${refused.token}?panel=exceptions`)).body, 'The application has caught this error; it was not thrown to Fastify.')
+
+  const empty = await profileOf(t, app, '/empty')
+  const errors = [{ values: [{ name: 'id', value: '42' }] }, { values: [{ value: '43' }] }]
+  t.match(caughtIn(empty), { count: 2, lines: [{ function: 'load', count: 2, errors }] })
+  const errorOf = (id: number): string => `Error: connection refused 2, id = ${id}`
+  const text = new RegExp(`2 errors were caught: \`load\` \\(packages.*caught\\.test\\.ts:\\d+\\) ${errorOf(42)}, and ${errorOf(43)}`)
+  const { body } = await app.inject(`/_profiler/${empty.token}`)
+  const [, lead = '', below = ''] = /<p class="lead[^>]*>(.*?)<\/p>(.*)/s.exec(body.replace(/<\/?(?:a|code)\b[^>]*>/g, '')) ?? []
+  t.notMatch(lead, 'caught')
+  t.match(below, new RegExp(text.source.replaceAll('`', '')))
+  const { body: markdown } = await app.inject(`/_profiler/${empty.token}.md`)
+  t.match(markdown.replaceAll('\\', ''), text)
+  t.match(markdown, /## Caught errors\n\n2 errors were caught\.\n\n- `load \(.*id = 42/)
+  t.match((await app.inject(`/_profiler/${empty.token}?panel=exceptions`)).body, /Caught errors.*2 errors were caught\..*id = 42/s)
+
+  const probing = await profileOf(t, app, '/probing')
+  t.match(caughtIn(probing), { count: 5, lines: [{ count: 5, errors: { length: 3 } }] })
+  t.match((await app.inject(`/_profiler/${probing.token}.md`)).body, /, and 2 more/)
+})
+
+inBothProducts('no code of the application runs for a caught error, and secrets are masked', async (t, build) => {
+  let calls = 0
+  const app = await build((app) => app.get('/hostile', async () => {
+    const password = 'correct horse'
+    class Hostile extends Error {
+      override get name (): string { calls++; return password }
+      override get message (): string { return String(calls++) }
+    }
+    const hidden = new Proxy(new Error('hidden'), {
+      getOwnPropertyDescriptor () { calls++; return undefined },
+      getPrototypeOf () { calls++; return null },
+      get () { calls++ }
+    })
+    // V8 itself reads the message of an error when it is thrown.
+    for (const error of [new Hostile(), hidden, new Error('Bearer eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.SflKxwRJSMeKKF2QT4fw')]) {
+      try { throw error } catch {}
+    }
+    const before = calls
+    return before
+  }))
+  const profile = await profileOf(t, app, '/hostile')
+  t.match(caughtIn(profile), { count: 3, lines: [{ errors: [{}, {}, {}] }] })
+  t.notMatch(JSON.stringify(caughtIn(profile)), /correct horse|SflKxwRJSMeKKF2QT4fw/)
+  const first = calls
+  await app.inject(`/_profiler/${profile.token}`)
+  t.equal(calls, first)
+})
+
+inBothProducts('a sentence says where too many errors were thrown', async (t, build) => {
+  const app = await build((app) => app.get('/many', async () => {
+    let count = 0
+    for (let i = 0; i < 120; i++) try { throw new Error(String(i)) } catch { count++ }
+    return count
+  }))
+  const profile = await profileOf(t, app, '/many')
+  t.match(caughtIn(profile), { count: 100, note: /^Further errors may have been caught/ })
+  t.match((await app.inject(`/_profiler/${profile.token}.md`)).body, 'Further errors may have been caught')
+})
+
+inBothProducts('over the network, and with values: false there are none', async (t, build) => {
+  for (const values of [true, false]) {
+    const app = await build((app) => app.get('/', async () => {
+      try { throw new Error('planted') } catch { return [] }
+    }), { values })
+    const address = await app.listen({ port: 0 })
+    t.equal(await hasInspection(), true)
+    const response = await fetch(address)
+    const profile = await (await fetch(`${address}/_profiler/${response.headers.get('x-debug-token')}.json`)).json() as Profile
+    t.equal(caughtIn(profile)?.count, values ? 1 : undefined)
+  }
+})
