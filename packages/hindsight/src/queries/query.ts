@@ -119,8 +119,8 @@ export function beginQuery (start: NewQuery): Query | null {
 }
 
 /** Captures the frames of a query that was published: the frames of subscribers would double the time of a stack. */
-export function addFrames (query: Query): void {
-  if (query.frames === null) query.frames = framesHere(callerOf(addFrames)) ?? ''
+export function addFrames (query: Query, limits?: number[]): void {
+  if (query.frames === null) query.frames = framesHere(callerOf(addFrames), limits) ?? ''
 }
 
 export function endQuery (query: Query | null | undefined, { rows, error, duration }: QueryEnd = {}): void {
