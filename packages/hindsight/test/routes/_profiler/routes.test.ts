@@ -57,15 +57,17 @@ inBothProducts('each route has its hooks in order, its place and the numbers of 
   t.equal(document.querySelectorAll('main :is(script, img, b, [style], [onerror])').length, 0)
   t.match(document.querySelector('main .note')?.textContent, 'Numbers are those of 4 profiles.')
   t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])
-  const shown = async (query: string) =>
-    [...(await load(app, `/_profiler/routes?${query}`)).querySelectorAll('.routes tbody td.text')].map((cell) => /\/(?:broken|fine|orders)/.exec(cell.textContent)?.[0])
+  const shown = async (query: string) => {
+    const cells = (await load(app, `/_profiler/routes?${query}`)).querySelectorAll('.routes tbody td.text')
+    return [...cells].map(({ textContent }) => /\/(?:broken|fine|orders)/.exec(textContent)?.[0])
+  }
   t.same(await shown('sort=Failures'), ['/broken', '/fine', '/orders'])
   t.same(await shown('sort=Requests'), ['/fine', '/broken', '/orders'])
   t.same(await shown('q=ORDERS&sort=p95'), ['/orders'])
   t.equal((await load(app, '/_profiler/routes?q=nothing')).querySelector('.note')?.textContent, 'No route matches.')
   const wrong = await app.inject({ url: '/_profiler/routes?sort=name', headers: json })
   t.equal(wrong.statusCode, 400)
-  t.match(wrong.json().message, 'Invalid "sort": the routes can be ordered by Requests, Failures, p50, p95, Queries.')
+  t.match(wrong.body, /the routes can be ordered by Requests, Failures, p50, p95, Queries/)
 })
 
 inBothProducts('a request of a route can be written and sent; an unsafe method is asked for', async (t, build) => {
