@@ -62,10 +62,10 @@ function linkOf (dom: JSDOM, text: string): string {
   return link.href
 }
 
-/** Sends the form of the last button with this text; null where there is none. */
+/** Sends the form of the first button with this text; null where there is none. */
 async function submit (dom: JSDOM, text: string): Promise<JSDOM | null> {
   const { document, location } = dom.window
-  const button = [...document.querySelectorAll('button')].findLast(({ textContent }) => textContent?.trim() === text)
+  const button = [...document.querySelectorAll('button')].find(({ textContent }) => textContent?.trim() === text)
   if (!button?.form) return null
   const fields = [...button.form.querySelectorAll<HTMLInputElement>('input'), button].map(({ name, value }): [string, string] => [name, value])
   const url = new URL(button.form.action, location.href).href

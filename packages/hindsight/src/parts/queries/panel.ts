@@ -30,7 +30,10 @@ export function panelOf (shown: Shown, token: string, view: PanelView): HtmlValu
   }
   const items = [...failed, ...findings].map((finding) => html`<li>${findingText(finding, all, editor)} \
 <a href="#query-${Number(finding.queries[0]) + 1}">Show</a></li>`)
-  const rows = groups.toSorted((a, b) => b.duration - a.duration).map((group) => groupRows(group, all, view))
+  // What is remarkable first, then what took most time.
+  const ordered = groups.toSorted((a, b) =>
+    Number(b.kind !== null) - Number(a.kind !== null) || b.duration - a.duration)
+  const rows = ordered.map((group) => groupRows(group, all, view))
   const columns = ['Statement', ['Runs'], ['Rows'], ['Start'], ['Time']] as const
   return [
     items.length > 0 && html`<ul class="findings">${items}</ul>`,
