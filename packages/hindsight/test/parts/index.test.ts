@@ -173,14 +173,17 @@ t.test('session, CORS, cache, locale and pagination: the fields of the collector
 
 t.test('HTTP client: the panel has the calls, and the number of calls without a record', async t => {
   const root = shown('http-client', sample())
-  t.same(texts(root, 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['500', '1 ms', '2 ms'])
+  t.same(texts(root, 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['500', '', '1 ms', '2 ms'])
   t.match(root.textContent, /200 more were only counted\./)
   const calls = [
     { via: 'undici', method: 'GET', url: 'http://a.test/', status: 204, start: 1, duration: 2, requestHeaders: {}, responseHeaders: {} },
     { method: 'PUT', url: 'http://a.test/', status: null, start: 1, duration: null }
   ]
   const fine = profile('000001', { collectors: { 'http-client': { count: 2, calls } } })
-  t.same(texts(shown('http-client', fine), 'table[aria-label="Requests"] > tbody > tr > td:not(.text)'), ['204', '1 ms', '2 ms', 'pending', '1 ms', 'pending'])
+  const rows = shown('http-client', fine)
+  t.same(texts(rows, 'table[aria-label="Requests"] > tbody > tr > td.number'), ['1 ms', '2 ms', '1 ms', 'pending'])
+  t.same(texts(rows, 'table[aria-label="Requests"] td:nth-child(2)'), ['204', 'pending'])
+  t.same([...rows.querySelectorAll('rect')].map((bar) => bar.getAttribute('class')), ['bar-call', 'bar-call'])
   t.equal(panelsOf(parts,
     fine).find(({ name }) => name === 'http-client')?.name && problemsOf(panels.find(({ name }) => name === 'http-client') ?? { name: '' }, fine).errors, 0)
 })
