@@ -19,6 +19,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   _profiler_differences: 'The differences from the last success, as the diagnostic page shows them',
   _profiler_replay_form: 'The form that replays the request of a profile',
   _profiler_replay: 'Replays the request of a profile, changed by the fields `method`, `url`, `headers` and `body`; with `cpu=1` it records a CPU profile',
+  _profiler_coverage: 'Replays a failure and the last success of its route, and shows the functions that only one of them ran',
   _profiler_routes: 'The routes of the application with their hooks, and the numbers of the 1,000 newest profiles',
   _profiler_try_form: 'The form that sends a request to a route',
   _profiler_try: 'Sends the request of this form, and redirects to its profile',

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
 import { isMainThread, Worker } from 'node:worker_threads'
+import createError from '@fastify/error'
 import { readText } from '../require.js'
 import { heartbeat } from '../recording/event-loop.js'
 import { inspectCalls, limits, recordBlock, settleThrown } from './inspect-calls.js'
@@ -16,6 +17,15 @@ const RESTS = 2
 const STOP_TIMEOUT = 500
 /** The text of Node.js options that start its inspector. */
 const INSPECT = /(?:^|\s)--inspect(?:-brk|-wait)?(?:[=\s]|$)/
+
+/** A function of a compiled file; positions are 0-based. */
+export interface CompiledFunction { url: string, name: string, first: Position, last: Position }
+
+interface Position { line: number, column: number }
+
+const NoCoverageError = createError('HINDSIGHT_NO_COVERAGE',
+  'The functions that ran cannot be recorded: the thread that reads variables does not run in this process. ' +
+  'It needs the option values, and no debugger or coverage.', 409)
 
 /** The thread that reads variables where an error is thrown. It keeps no idle process alive. */
 class Inspection {
@@ -67,6 +77,15 @@ class Inspection {
   /** How often it has rested. */
   get rests (): number {
     return Atomics.load(this.#state, RESTS)
+  }
+
+  /** A step of the comparison of the functions that two requests run; the last one returns those of one of them. */
+  async cover (step: 'begin' | 'first' | 'end'): Promise<readonly CompiledFunction[][]> {
+    const worker = this.#worker
+    if (worker === null || !await this.ready) throw new NoCoverageError()
+    const answered = new Promise<CompiledFunction[][]>((resolve) => { worker.once('message', resolve) })
+    worker.postMessage(step)
+    return await Promise.race([answered, this.ended.then(() => { throw new NoCoverageError() })])
   }
 
   /** Ends the thread where a debugger was attached after its start. */

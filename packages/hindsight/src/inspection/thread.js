@@ -30,6 +30,8 @@ const FRAME = /^ +at /
 const REJECTED = 'promiseRejectHandler'
 /** Steps in hooks of Node.js that are called before the code that awaits a promise. */
 const MAX_STEPS = 20
+/** Functions that only one of two requests ran, at most. */
+const MAX_FUNCTIONS = 100
 const PACKAGE = /[\\/]node_modules[\\/]/
 /** Scopes that are no variables of a function, or have too many. */
 const LEFT_OUT = new Set(['global', 'script', 'with', 'wasm-expression-stack'])
@@ -54,6 +56,9 @@ let turnedAt = 0
 let openAt = 0
 /** Whether it has asked for the call that blocks the loop. */
 let hasAsked = false
+/** Whether it records which functions run, and those of the first of two requests. */
+let isCovering = false
+let covered = []
 
 function post (method, parameters) {
   return new Promise((resolve) => session.post(method, parameters, (error, result) => resolve(error ?? result)))
@@ -202,7 +207,7 @@ function count (duration) {
 }
 
 function setPausing (isPausing) {
-  if (!isOn) return
+  if (!isOn || isCovering) return
   Atomics.store(state, RESTING, isPausing ? 0 : 1)
   if (!isPausing) Atomics.add(state, RESTS, 1)
   post('Debugger.setPauseOnExceptions', { state: isPausing ? 'all' : 'none' })
@@ -227,6 +232,49 @@ function watchLoop () {
   const { async: isWaiting, value } = Atomics.waitAsync(heartbeat, OPEN, 0)
   if (isWaiting) value.then(watchLoop)
   else setTimeout(watchLoop, INTERVAL).unref()
+}
+
+/** A step of the comparison of the functions that two requests run: it begins, the first has ended, both have ended. */
+async function cover (step) {
+  if (step === 'begin') {
+    setPausing(false)
+    isCovering = true
+    await post('Profiler.enable')
+    await post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  }
+  const { result = [] } = await post('Profiler.takePreciseCoverage')
+  if (step !== 'end') {
+    covered = result
+    return []
+  }
+  await post('Profiler.stopPreciseCoverage')
+  await post('Profiler.disable')
+  isCovering = false
+  setPausing(true)
+  return await functionsOfOne(covered, result)
+}
+
+/** The functions that only the first and only the second request ran: V8 counts no blocks of older functions. */
+async function functionsOfOne (...runs) {
+  const [before, after] = runs.map((run) => new Map(run.flatMap(calledFunctions)))
+  const only = [[before, after], [after, before]].map(([run, other]) =>
+    [...run].filter(([key]) => !other.has(key)).map(([, called]) => called).slice(0, MAX_FUNCTIONS))
+  return await Promise.all(only.map(async (run) => await Promise.all(run.map(describeFunction))))
+}
+
+function calledFunctions ({ scriptId, functions }) {
+  if (!scripts.has(scriptId)) return []
+  return functions.filter(({ ranges: [{ count }] }) => count > 0).map(({ functionName, ranges: [range] }) =>
+    [`${scriptId}:${range.startOffset}`, { scriptId, name: functionName, ...range }])
+}
+
+async function describeFunction ({ scriptId, name, startOffset, endOffset }) {
+  const { scriptSource = '' } = await post('Debugger.getScriptSource', { scriptId })
+  const [first, last] = [startOffset, endOffset].map((offset) => {
+    const before = scriptSource.slice(0, offset).split('\n')
+    return { line: before.length - 1, column: before.at(-1).length }
+  })
+  return { url: scripts.get(scriptId), name, first, last }
 }
 
 function stop () {
@@ -257,5 +305,8 @@ async function start () {
   watchLoop()
 }
 
-parentPort.on('message', stop)
+parentPort.on('message', async (message) => {
+  if (message === 'stop') stop()
+  else parentPort.postMessage(await cover(message))
+})
 start()

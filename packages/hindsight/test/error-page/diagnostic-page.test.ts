@@ -695,7 +695,7 @@ inBothProducts('the page names the handler or hook that raised the error', async
     })
     const { body } = response
     // There the hook fails again for the answer.
-    const stored = product === 'package' && url === '/late' ? /The answer to an earlier failure of GET \/late \(Error: x\) failed with Error\.$/ : sentence
+    const stored = product === 'package' && url === '/late' ? /failed with Error, and again for the response about that\.$/ : sentence
     t.match(outcomeSentence(await profileOf(app, response)), new RegExp(stored.source.replace('^', ' ')), `${url}, later`)
     // A body of the application's error handler is replaced by the package, where it equals Fastify's. A hook of a
     // route that fails again prevents the page there.

@@ -2,6 +2,7 @@ import { compareProfiles, type Comparison } from '../../reading/compare/compare.
 import type { Difference } from '../../parts/section.js'
 import { lastSuccess } from '../../reading/compare/last-success.js'
 import { FORMATS, writeAs } from '../../reading/formats/formats.js'
+import { SAME_FUNCTIONS, textOfFunction, type Coverage } from '../../reading/pages/coverage.js'
 import type { ReplayView } from '../../reading/pages/replay.js'
 import { formatCount, textOrJson } from '../../view/text.js'
 import { CRITERIA, type Command, type CommandContext, type CommandOptions } from '../command.js'
@@ -24,8 +25,18 @@ export const URL_OPTION: CommandOptions = {
 export const compare: Command = {
   args: '<token | latest> [token]',
   summary: 'compare two profiles, or one with the last success of its route',
-  options: CRITERIA,
-  run: async ({ args: [first, second], terminal, print, open, find }) => {
+  options: {
+    ...CRITERIA,
+    ...URL_OPTION,
+    coverage: { type: 'boolean', help: 'replay a failure and the last success: show the functions that only one ran' },
+    yes: { type: 'boolean', help: 'with --coverage, replay a POST, PUT, PATCH or DELETE: it may repeat side effects' }
+  },
+  run: async ({ args: [first = '', second], flags, terminal, print, open, find }) => {
+    if (flags.coverage === true) {
+      const coverage = await coverageOnService(await serviceOf({ flags, open }, first), first, flags.yes === true)
+      await print(coverage, () => coverageLines(coverage, terminal))
+      return coverage.onlyFailure.length + coverage.onlySuccess.length > 0
+    }
     const profile = await find(first)
     const token = second ?? (await lastSuccess(await open(), profile))?.summary.token
     if (token === undefined) throw new Error(`No success of the same route is stored before "${first}".`)
@@ -34,6 +45,22 @@ export const compare: Command = {
     await print(comparison, () => comparisonLines(comparison, terminal))
     return differencesOf(comparison).length > 0
   }
+}
+
+/** Compares the functions that a failure and the last success of its route run on a service. */
+async function coverageOnService (url: string, wanted: string, isConfirmed: boolean): Promise<Coverage> {
+  const { token, formToken } = await fetchJson<ReplayView>(url, `${encodeURIComponent(wanted)}/replay`)
+  const body = new URLSearchParams([['form_token', formToken]])
+  if (isConfirmed) body.set('confirm', '1')
+  return await fetchJson<Coverage>(url, `${token}/coverage`, body)
+}
+
+function coverageLines ({ onlyFailure, onlySuccess }: Coverage, { style }: Formatter): string[] {
+  if (onlyFailure.length + onlySuccess.length === 0) return [SAME_FUNCTIONS]
+  return [
+    ...onlyFailure.map((one) => style('red', `only the failure ran ${textOfFunction(one)}`)),
+    ...onlySuccess.map((one) => style('green', `only the success ran ${textOfFunction(one)}`))
+  ]
 }
 
 /** The sections with differences. */

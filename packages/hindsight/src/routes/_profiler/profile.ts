@@ -1,13 +1,12 @@
 import createError from '@fastify/error'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { expandProfile, panelsOf } from '../../parts/read.js'
-import type { ProfileSource } from '../../reading/compare/last-success.js'
 import type { Criteria } from '../../store/criteria.js'
-import type { Profile, ProfileSummary } from '../../store/profile.js'
+import { isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import type { Profiler } from '../../store/profiler.js'
 import {
   BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendFile, sendPage,
-  TokenNotFoundError, tokenOf, type Fields
+  sourceOf, TokenNotFoundError, tokenOf, type Fields
 } from './responses.js'
 
 const BadChoiceError = createError('HINDSIGHT_BAD_CHOICE',
@@ -68,14 +67,19 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     showsDifferences ? successOf(sourceOf(request), profile, parts) : null,
     isDated ? neighbors(profile, profiler) : {}
   ])
+  const formToken = await formTokenOf(request)
+  const { coverageForm } = await import('../../reading/pages/coverage.js')
   const view = {
-    formToken: await formTokenOf(request),
+    formToken,
     pinned: summary?.pinned === true,
     parent,
     children,
     ...beside,
     parts,
-    differences: success !== null && renderDifferences(success, baseOf(request), debug),
+    differences: success !== null && [
+      renderDifferences(success, baseOf(request), debug),
+      debug && !isSuccess(profile) && coverageForm(profile, baseOf(request), formToken)
+    ],
     query,
     editor
   }
@@ -99,11 +103,6 @@ async function neighbors ({ token, time }: Profile, profiler: Profiler): Promise
 
 function tokensOf (older?: ProfileSummary, newer?: ProfileSummary): { older?: string, newer?: string } {
   return { ...older && { older: older.token }, ...newer && { newer: newer.token } }
-}
-
-/** The profiles of the application, also those that wait to be stored. */
-function sourceOf ({ server: { hindsight: { profiler } } }: FastifyRequest): ProfileSource {
-  return { search: (options) => profiler.search(options), get: (token) => profiler.find(token) }
 }
 
 /** Sends how a request differs from the last success of its route: as a part of other pages, or as JSON. */

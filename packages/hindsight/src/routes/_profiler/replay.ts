@@ -1,15 +1,21 @@
+import createError from '@fastify/error'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { replayContext } from '../../recording/trace.js'
 import type { Part } from '../../parts/part.js'
 import { addressOf } from '../../parts/read.js'
 import {
-  BadFieldError, baseOf, formatOf, formOf, formTokenOf, profileOf, routeOptions, sendPage, type Fields
+  BadFieldError, baseOf, formatOf, formOf, formTokenOf, NotAvailableError, profileOf, routeOptions, sendPage, sourceOf,
+  type Fields
 } from './responses.js'
+import type { Coverage, SentAgain } from '../../reading/pages/coverage.js'
 import type { RouteFilter } from '../../reading/pages/routes.js'
 import { exampleOf } from '../../reading/replay/example.js'
 import type { RequestText } from '../../reading/replay/edited.js'
 import type { MaskedValue, StoredRequest, ValueOf } from '../../reading/replay/stored-request.js'
 import { PROFILE_VERSION, type Profile } from '../../store/profile.js'
+
+const UnsafeError = createError('HINDSIGHT_BAD_FIELD',
+  'Invalid "confirm": %s is not safe (RFC 9110, section 9.2.1): send confirm=1, too.', 400)
 
 const VALUE = 'value.'
 const OTHER_FIELDS = ['form_token', 'confirm', 'method', 'url', 'headers', 'body']
@@ -23,6 +29,7 @@ export default async function replayRoutes (app: FastifyInstance): Promise<void>
   app.get('/:token/replay', routeOptions(app, '_profiler_replay_form'),
     async (request, reply) => await sendForm(request, reply, await profileOf(request)))
   app.post('/:token/replay', routeOptions(app, '_profiler_replay'), replayRequest)
+  app.post('/:token/coverage', routeOptions(app, '_profiler_coverage'), sendCoverage)
   app.get('/routes', routeOptions(app, '_profiler_routes'), showRoutes)
   app.get('/routes/try', routeOptions(app, '_profiler_try_form'), showForm)
   app.post('/routes/try', routeOptions(app, '_profiler_try'), sendRequest)
@@ -81,7 +88,7 @@ async function sendEdited (
     const values = valuesOf(fields, parts, read().masked, view.masked)
     const stored = read(({ name }) => values.get(name))
     if (!isSafe(stored.method) && fields.confirm !== '1') {
-      throw new BadFieldError('confirm', `${stored.method} is not safe (RFC 9110, section 9.2.1): send confirm=1, too`)
+      throw new UnsafeError(stored.method)
     }
     Object.assign(stored.headers, ...chosenParts(request, fields).map(({ replay }) => replay?.headers))
     return await replayContext.run({ replayOf: profile.token }, replayRequest, app, stored)
@@ -92,6 +99,41 @@ async function sendEdited (
     await sendPage(request, reply.code(statusCode), (options) => replayPage(view, { ...options, parts }, sent))
     return undefined
   }
+}
+
+/** Replays a failure and the last success of its route, and shows the functions that only one of them ran. */
+async function sendCoverage (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  const fields = await formOf(request)
+  const profile = await profileOf(request)
+  const { hindsight } = request.server
+  const { lastSuccess } = await import('../../reading/compare/last-success.js')
+  const found = await lastSuccess(sourceOf(request), profile, hindsight.parts)
+  if (found === null) throw new NotAvailableError('No success of the same route is stored before this request.')
+  const success = await profileOf(request, found.summary.token)
+  const { compareFunctions } = await import('../../inspection/compare-functions.js')
+  const [sendSuccess, sendFailure] = [await repeatable(success, fields), await repeatable(profile, fields)]
+  const { ran: [first, second], only: [onlySuccess, onlyFailure] } =
+    await compareFunctions(async () => await sendSuccess(hindsight.app), async () => await sendFailure(hindsight.app))
+  const sent = ({ token, status }: Profile): SentAgain => ({ token, status })
+  const coverage: Coverage =
+    { token: profile.token, success: sent(first), failure: sent(second), onlyFailure, onlySuccess }
+  if (formatOf(request, reply) === 'json') return coverage
+  const { coveragePage } = await import('../../reading/pages/coverage.js')
+  return await sendPage(request, reply, (options) => coveragePage(coverage, hindsight.editor, options))
+}
+
+/** Returns the function that sends the request of a profile as it was. */
+async function repeatable (profile: Profile, { confirm }: Fields): Promise<(app: FastifyInstance) => Promise<Profile>> {
+  const { storedRequest, isSafe } = await import('../../reading/replay/stored-request.js')
+  const { replayRequest } = await import('../../reading/replay/replay.js')
+  const stored = storedRequest(profile)
+  const { method, masked } = stored
+  const missing = masked.find(({ required }) => required)
+  if (missing !== undefined) {
+    throw new BadFieldError(missing.name, `it is masked in the profile ${profile.token}, and the request requires it`)
+  }
+  if (!isSafe(method) && confirm !== '1') throw new UnsafeError(method)
+  return async (app) => await replayContext.run({ replayOf: profile.token }, replayRequest, app, stored)
 }
 
 /** The parts whose boxes of the form are checked. */

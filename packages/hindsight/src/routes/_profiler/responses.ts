@@ -5,6 +5,7 @@ import { noncesOf, preventCaching, type Nonces } from '../../http/responses.js'
 import { traceOf } from '../../recording/trace.js'
 import type { ProfilerPages } from '../../parts/part.js'
 import { ISOLATION, pageLayout, pagePolicy, type PageOptions } from '../../reading/pages/layout.js'
+import type { ProfileSource } from '../../reading/compare/last-success.js'
 import { routeConfigOf, type RecordedConfig } from '../../routing/route-table.js'
 import type { Profile } from '../../store/profile.js'
 import type { SafeHtml } from '../../view/text.js'
@@ -126,6 +127,11 @@ export async function profileOf (request: FastifyRequest, token = tokenOf(reques
 /** The path parameter with a token, without the suffix of a format. */
 export function tokenOf (request: FastifyRequest, name = 'token'): string {
   return String((request.params as Fields)[name]).replace(/\.(?:json|md)$/, '')
+}
+
+/** The profiles of the application, also those that wait to be stored. */
+export function sourceOf ({ server: { hindsight: { profiler } } }: FastifyRequest): ProfileSource {
+  return { search: (options) => profiler.search(options), get: (token) => profiler.find(token) }
 }
 
 export async function formTokenOf (request: FastifyRequest): Promise<string> {
