@@ -1,6 +1,6 @@
 import * as nodeModule from 'node:module'
 import { join } from 'node:path'
-import { preparedDrivers } from './queries/prepared-drivers.js'
+import { preparedDrivers } from './queries/channel.js'
 import { observe } from './queries/observe.js'
 import { versionOfFile } from './require.js'
 

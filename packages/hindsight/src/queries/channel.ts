@@ -12,3 +12,6 @@ const kKinds = Symbol.for('fastify-hindsight.observed-kinds')
 
 /** The names of the kinds of which a client is observed, in all copies of this package. */
 export const observedKinds = (globalThis as { [kKinds]?: Set<string> })[kKinds] ??= new Set()
+
+/** The names and versions of the drivers whose clients the preload observes. */
+export const preparedDrivers: string[] = []

@@ -1,7 +1,6 @@
 import { dirname } from 'node:path'
 import { attemptCall } from '../../call.js'
-import { preparedDrivers } from '../../queries/prepared-drivers.js'
-import { observedKinds } from '../../queries/channel.js'
+import { observedKinds, preparedDrivers } from '../../queries/channel.js'
 import { require, versionOfFile } from '../../require.js'
 import type { TimeBudget } from '../../recording/work-log.js'
 import type { BuiltRequest } from '../part.js'

@@ -15,7 +15,7 @@ import Fastify from 'fastify'
 import pg from 'pg'
 import { hindsight } from ${JSON.stringify(join(PACKAGE, 'src/hindsight.ts'))}
 import { observe } from ${JSON.stringify(join(PACKAGE, 'src/queries.ts'))}
-import { preparedDrivers } from ${JSON.stringify(join(PACKAGE, 'src/queries/prepared-drivers.ts'))}
+import { preparedDrivers } from ${JSON.stringify(join(PACKAGE, 'src/queries/channel.ts'))}
 import { createRequire } from 'node:module'
 const { version } = createRequire(import.meta.url)('pg/package.json')
 const silent = net.createServer((socket) => socket.on('error', () => {})).listen(0)
