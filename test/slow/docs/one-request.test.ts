@@ -11,8 +11,8 @@ interface Reached {
 
 /** The files whose functions may run in one request of debug mode. */
 const BOUNDS = {
-  package: [['/nowhere', 404, 83], ['/fails', 500, 85], ['/_profiler/<token>', 200, 50]],
-  service: [['/nowhere', 404, 111], ['/fails', 500, 116]]
+  package: [['/nowhere', 404, 84], ['/fails', 500, 86], ['/_profiler/<token>', 200, 51]],
+  service: [['/nowhere', 404, 112], ['/fails', 500, 117]]
 } as const
 
 for (const product of ['package', 'service'] as const) {
