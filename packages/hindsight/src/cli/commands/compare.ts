@@ -28,8 +28,8 @@ export const compare: Command = {
   options: {
     ...CRITERIA,
     ...URL_OPTION,
-    coverage: { type: 'boolean', help: 'replay a failure and the last success: show the functions that only one ran' },
-    yes: { type: 'boolean', help: 'with --coverage, replay a POST, PUT, PATCH or DELETE: it may repeat side effects' }
+    coverage: { type: 'boolean', help: 'replay both, and show functions that only one ran' },
+    yes: { type: 'boolean', help: 'with --coverage, replay a POST, PUT, PATCH or DELETE' }
   },
   run: async ({ args: [first = '', second], flags, terminal, print, open, find }) => {
     if (flags.coverage === true) {
