@@ -11,7 +11,7 @@ import { cutText, inspectValue } from '../view/text.js'
 const MAX_LINES = 20
 const MAX_OF_LINE = 3
 /** How a sentence about an error begins that was caught without a word. */
-export const CAUGHT = 'The application caught'
+export const CAUGHT = 'This error was caught:'
 /** Characters of a message, and of a name. */
 const MAX_MESSAGE = 500
 const MAX_NAME = 100
@@ -33,10 +33,10 @@ export interface CaughtLine {
 
 /** The errors of a request that were caught: neither it nor the process has ended with them. */
 export function caughtErrors (recording: Recording): ThrownError[] {
-  const { thrown = [], failure, routeError, declined, otherErrors, sending: { state } } = recording
+  const { thrown = [], failures = [], routeError, declined, otherErrors, sending: { state } } = recording
   if (thrown.length === 0) return []
   const others = 'error' in state ? [state.error] : []
-  const related = relatedErrors([failure?.error, failure?.first, routeError, declined, ...otherErrors, ...others])
+  const related = relatedErrors([...failures, routeError, declined, ...otherErrors, ...others])
   return thrown.filter(({ error }) => !related.has(error))
 }
 
@@ -103,7 +103,7 @@ function messageWithoutCode (error: unknown): string {
   return typeof message === 'string' ? message : ''
 }
 
-/** The error that the application has logged, else the last one that it has caught; undefined: none. */
+/** The error that the application has logged, else the last one that was caught; undefined: none. */
 export function silentError ({ log }: Recording, caught: readonly ThrownError[]): SilentError | undefined {
   if (log?.logged !== undefined) return log.logged
   const last = caught.at(-1)

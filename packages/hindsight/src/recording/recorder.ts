@@ -159,6 +159,7 @@ export class Recorder {
     const { reply, recording } = trace
     const { failure: earlier, sending } = recording
     if (earlier !== null && earlier.error === error) return
+    recording.failures = [...recording.failures ?? [], error]
     // The connection is closed: nothing is sent for this error.
     if ('error' in sending.state) return this.addError(trace, error)
     // Another response was sent: this error is not what it is about.

@@ -116,6 +116,8 @@ export class Recording {
   raisedBy: { stage: string, listener: string, plugin?: string | undefined, source?: string | undefined } | null = null
   /** Further errors, in the order in which they occurred: see `addError`. */
   readonly otherErrors: unknown[] = []
+  /** The errors with which responses have failed, in their order. */
+  failures?: unknown[]
   /** The errors that the inspection has seen until the response ended; most of them are caught. */
   thrown?: ThrownError[]
   /** Whether it has not seen all of them. */

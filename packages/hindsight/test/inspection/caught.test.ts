@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Test } from 'tap'
 import type { CaughtLine } from '../../src/errors/caught-errors.js'
-import type { Profile } from '../../src/store/profile.js'
+import type { Profile, ProfileSummary } from '../../src/store/profile.js'
 import { allowInspection, hasInspection } from '../support/inspection.js'
 import { inBothProducts } from '../support/products.js'
 import { testdir } from '../support/folder.js'
@@ -50,6 +51,25 @@ inBothProducts('an error that ends a request, or that a package catches, is no c
   for (const name of Object.keys(handlers)) t.equal(caughtIn(await profileOf(t, app, `/${name}`)), undefined, name)
 })
 
+inBothProducts('a hook that fails again for the response about its error has caught nothing', async (t, build) => {
+  const app = await build((app) => {
+    app.addHook('onSend', async function sign ({ url }) { if (url === '/signed') throw new Error('no key') })
+    app.get('/signed', async () => 'signed')
+  })
+  t.equal(await hasInspection(), true)
+  await app.inject('/signed')
+  // The response of Fastify about the second failure has no token.
+  const { profiler } = app.hindsight
+  let found: ProfileSummary | undefined
+  while (found === undefined) {
+    await setImmediate()
+    found = await profiler.latest({ url: '/signed' })
+  }
+  const signed = await profiler.find(found.token) as Profile
+  t.match(signed.exceptions, [{ message: 'no key' }])
+  t.equal(caughtIn(signed), undefined)
+})
+
 inBothProducts('a caught error explains a server error, and is below the sentence of a success', async (t, build) => {
   const app = await build((app) => {
     const load = async (id: number): Promise<number> => {
@@ -69,11 +89,11 @@ inBothProducts('a caught error explains a server error, and is below the sentenc
   })
   const refused = await profileOf(t, app, '/refused')
   const values = [{ variables: [{ name: 'id', value: '42' }] }]
-  t.match(refused.exceptions, [{ message: 'connection refused 2', logged: 'The application caught', values }])
+  t.match(refused.exceptions, [{ message: 'connection refused 2', logged: 'This error was caught:', values }])
   t.equal(caughtIn(refused), undefined)
-  const sentence = /returned 500 Internal Server Error in .*\. The application caught Error: connection refused 2 \(packages.*caught\.test\.ts:\d+\)/
+  const sentence = /returned 500 Internal Server Error in .*\. This error was caught: Error: connection refused 2 \(packages.*caught\.test\.ts:\d+\)/
   t.match((await app.inject(`/_profiler/${refused.token}.md`)).body.replaceAll('\\', ''), sentence)
-  t.match((await app.inject(`/_profiler/${refused.token}?panel=exceptions`)).body, 'The application has caught this error; it was not thrown to Fastify.')
+  t.match((await app.inject(`/_profiler/${refused.token}?panel=exceptions`)).body, 'This error was caught; it was not thrown to Fastify.')
 
   const empty = await profileOf(t, app, '/empty')
   const errors = [{ values: [{ name: 'id', value: '42' }] }, { values: [{ value: '43' }] }]

@@ -9,12 +9,12 @@ import {
 import type { Part } from '../part.js'
 import { dataOf, lineOf, listOf } from '../read.js'
 
-/** Variables of an error in a sentence, and the characters of each, and of a message. */
+/** Variables of an error in a sentence: those of at most so many characters. Characters of a message. */
 const MAX_VARIABLES = 3
 const MAX_VALUE = 60
 const MAX_MESSAGE = 120
 
-/** The errors that the application has caught while the request ran. */
+/** The errors that were caught while the request ran. */
 export const caughtErrors: Part = {
   name: 'caughtErrors',
   fact (_, profile) {
@@ -74,7 +74,7 @@ function errorsText ({ errors, count }: CaughtLine): string {
 
 function errorText ({ name, message, values }: CaughtError): string {
   const text = oneLine(presentItems([name, cutText(message, MAX_MESSAGE)]).join(': ')).replace(/\.$/, '')
-  const shown = listOf(values).slice(0, MAX_VARIABLES)
-    .map(({ name, value }) => `${String(name)} = ${cutText(String(value), MAX_VALUE)}`)
+  const shown = listOf(values).filter(({ value }) => String(value).length <= MAX_VALUE).slice(0, MAX_VARIABLES)
+    .map(({ name, value }) => `${String(name)} = ${String(value)}`)
   return [text, ...shown].join(', ')
 }

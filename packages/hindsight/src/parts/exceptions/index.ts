@@ -185,12 +185,12 @@ function chainBlocks (profile: Profile): string[] {
   return blocks
 }
 
-/** That the application has handled the error of the response itself, where it has. */
+/** That Fastify has not received the error of the response, where that is so. */
 function handlingNote (chain: readonly FlattenedException[]): string[] {
   const by = chain.at(-1)?.logged
   if (by === undefined) return []
-  const what = by === CAUGHT ? 'caught' : 'logged'
-  return [`The application has ${what} this error; it was not thrown to Fastify.`]
+  const what = by === CAUGHT ? 'This error was caught' : 'The application has logged this error'
+  return [`${what}; it was not thrown to Fastify.`]
 }
 
 function exceptionText ({ code, frames: all, ...one }: FlattenedException): string {
