@@ -49,9 +49,12 @@ export const queries: Part<Data> = {
     warnings: (data) => findingsOf(data).length,
     render (data, { token }, view) {
       if (unseenOf(data).length > 0) return unseenPanel(data)
-      const { count } = data
       return panelOf({
-        queries: recorded(data.queries), groups: groupsOf(data), findings: findingsOf(data), count: Number(count)
+        queries: recorded(data.queries),
+        groups: groupsOf(data),
+        findings: findingsOf(data),
+        count: Number(data.count),
+        time: timeText(data)
       }, token, view)
     }
   },
@@ -190,11 +193,18 @@ function groupsOf ({ groups }: Data): QueryGroup[] {
   return (listOf(groups) as unknown as QueryGroup[]).sort((a, b) => b.duration - a.duration)
 }
 
-function sentence ({ count, duration, failed, queries }: Data, profile: Pick<Profile, 'duration'>): string {
+/** The time of all queries: more were sent than are recorded, where some are only counted. */
+function timeText ({ count, duration, queries }: Data): string {
+  const time = formatTime(duration)
+  if (Number(count) > listOf(queries).length) return `at least ${time}`
+  return time
+}
+
+function sentence (data: Data, profile: Pick<Profile, 'duration'>): string {
+  const { count, duration, failed, queries } = data
   const sent = formatCount(Number(count), 'query', 'queries')
   const late = recorded(queries).filter(({ start }) => start > profile.duration).length
-  let time = formatTime(duration)
-  if (Number(count) > listOf(queries).length) time = `at least ${time}`
+  let time = timeText(data)
   // Those at the same time may take longer than the request.
   const isLonger = Number(duration) > profile.duration
   if (late === 0 && !isLonger) time += ` of ${formatTime(profile.duration)}`

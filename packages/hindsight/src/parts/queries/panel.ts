@@ -17,6 +17,8 @@ interface Shown {
   groups: readonly QueryGroup[]
   findings: readonly Finding[]
   count: number
+  /** Of all queries, in words. */
+  time: string
 }
 
 export function panelOf (shown: Shown, token: string, view: PanelView): HtmlValue {
@@ -44,12 +46,10 @@ export function panelOf (shown: Shown, token: string, view: PanelView): HtmlValu
 }
 
 /** The numbers of all queries, in one line. */
-function metricsOf ({ count, groups, findings }: Shown): string {
-  const time = groups.reduce((sum, { duration }) => sum + duration, 0)
+function metricsOf ({ count, time, groups, findings }: Shown): string {
   const slow = findings.filter(({ kind }) => kind === 'slow').length
   return presentItems([
-    formatCount(count, 'query', 'queries'), formatCount(groups.length, 'statement'), formatTime(time),
-    slow > 0 && `${slow} slow`
+    formatCount(count, 'query', 'queries'), formatCount(groups.length, 'statement'), time, slow > 0 && `${slow} slow`
   ]).join(' · ')
 }
 
@@ -70,19 +70,22 @@ function groupRows (group: QueryGroup, all: readonly RecordedQuery[], view: Pane
   const { editor } = view
   const runs = [...all.entries()].filter(([, query]) => query.shape === shape && query.system === system)
   const [[first, query] = []] = runs
-  if (first === undefined || query === undefined) return html``
-  const button = planButton(query, first, view)
-  if (count === 1) return runRow(query, first, editor, html`<td class="number" data-unit="time">1</td>`, button)
+  // Those of a statement may only be counted.
+  const button = first !== undefined && query !== undefined && planButton(query, first, view)
+  if (count === 1 && first !== undefined && query !== undefined) {
+    return runRow(query, first, editor, html`<td class="number" data-unit="time">1</td>`, button)
+  }
   const mark = kind !== null && html` <span class="count warn">${kind}</span>`
   const rows = runs.map(([i, run]) => runRow(run, i, editor))
-  const label = `${formatCount(runs.length, 'run')}, ${distinct} different`
+  const recorded = runs.length === count ? '' : `${runs.length} of `
+  const label = `${recorded}${formatCount(count, 'run')}, ${distinct} different`
   const table = html`<table aria-label="${label}"><tbody>${rows}</tbody></table>`
   return html`<tr${kind !== null && html` class="has-warning"`}>
 <td class="text"><code class="sql" data-copy="Copy">${highlightedText({ system, statement: shape })}</code>${mark}\
 <div class="places">${sources.map((source) => html`${placeElement(lineOf(source), editor)} `)} ${button}</div></td>
 <td class="number" data-unit="${wordFor(count, 'time')}">${count}</td><td></td><td></td>
 <td class="number">${formatTime(duration)}</td></tr>
-<tr class="runs"><td colspan="5">${foldedContent(label, table)}</td></tr>`
+${runs.length > 0 && html`<tr class="runs"><td colspan="5">${foldedContent(label, table)}</td></tr>`}`
 }
 
 function runRow (

@@ -212,6 +212,19 @@ t.test('the time of queries after the response is no part of that of the request
   t.end()
 })
 
+t.test('the numbers of the panel include the runs that are only counted', (t) => {
+  const run = { system: 'sqlite', statement: 'select 1', shape: 'select ?', start: 1, duration: 2, rows: 1, source: null }
+  const group = (shape: string, count: number, duration: number) => ({ ...run, shape, count, distinct: 1, duration, sources: [], kind: null })
+  const groups = [group('select ?', 300, 600), group('delete from a', 7, 5)]
+  const panel = shown(queries, profile('000001', {
+    collectors: { queries: { count: 307, failed: 0, duration: 4, queries: [run, run], groups, findings: [] } }
+  }))
+  t.same(texts(panel, '.note'), ['307 queries · 2 statements · at least 4 ms', '305 more were only counted.'])
+  t.same(texts(panel, 'summary'), ['2 of 300 runs, 1 different'])
+  t.same(texts(panel, 'tbody td.number[data-unit=times]'), ['300', '7'], 'a statement without a recorded run has its row')
+  t.end()
+})
+
 t.test('hostile and missing data are shown safely', (t) => {
   const query = { system: HOSTILE, statement: HOSTILE, parameters: { [HOSTILE]: HOSTILE }, source: HOSTILE, shape: HOSTILE, error: { message: HOSTILE } }
   const group = { ...query, count: 1, distinct: 1, duration: 1, sources: [HOSTILE], kind: HOSTILE }
