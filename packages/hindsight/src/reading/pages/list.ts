@@ -60,7 +60,7 @@ const PRESETS: Readonly<Record<string, Fields>> = {
   'Last hour': { q: 'from:1h' }
 }
 /** A path that no application has: its diagnostic page is the first failure to look at. */
-const MISSING_PAGE = '/a-page-that-does-not-exist'
+const MISSING_PAGE = 'a-page-that-does-not-exist'
 /** Milliseconds that the beginnings of equal periods may differ: an age is relative to the time of its search. */
 const SAME_PERIOD = 60_000
 
@@ -105,7 +105,8 @@ function resultsMarkup (result: SearchResult, options: PageOptions): HtmlValue {
   const noMatch = html`<div class="empty">${noteText('No profiles match.')}</div>`
   if (criteriaOf(fields).length > 0) return [above, noMatch]
   const empty = 'No request has been profiled yet. Send one to the application: it appears here.'
-  const first = options.debug && html`<a class="button" href="${MISSING_PAGE}">Make a first failure</a>`
+  const { base, debug } = options
+  const first = debug && html`<a class="button" href="${base}/../${MISSING_PAGE}">Make a first failure</a>`
   return [above, html`<div class="empty">${noteText(empty)}${first}</div>`, routes]
 }
 

@@ -107,6 +107,16 @@ inBothProducts('a group of equal failures has their number on all pages', async 
   }
 })
 
+inBothProducts('the empty list offers a page that does not exist, below the prefix of the application', async (t, build) => {
+  const app = await build()
+  const load = async () => parseHtml((await app.inject({ url: '/_profiler/', headers: html })).body)
+  const link = (await load()).querySelector('.empty a')
+  t.equal(link?.textContent, 'Make a first failure')
+  const { pathname } = new URL(link?.getAttribute('href') ?? '', 'http://localhost/_profiler/')
+  t.equal((await app.inject({ url: pathname, headers: html })).statusCode, 404)
+  t.match(texts(await load(), '.profiles tbody .message')[0], /^NotFoundError/)
+})
+
 t.test('presets are links, and the search box keeps the query', async (t) => {
   const { save, load } = await start(t)
   save(profile('000001', { duration: 300 }), failure('000002'), thrown('000003', 'x'), profile('000004', { time: new Date().toISOString() }))
