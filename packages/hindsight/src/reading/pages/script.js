@@ -21,7 +21,7 @@ for (const form of document.querySelectorAll('form.plans')) {
     const body = new URLSearchParams(new FormData(form, submitter))
     const response = await fetch(form.action, { method: 'POST', headers: { accept: 'text/html' }, body })
     const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-    const plan = page.querySelector('#plan, main')
+    const plan = page.querySelector('#plan') ?? page.querySelector('main')
     plan.removeAttribute('id')
     submitter.closest('td').append(plan)
     submitter.disabled = true

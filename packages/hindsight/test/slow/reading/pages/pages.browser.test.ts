@@ -165,6 +165,24 @@ if (browser !== undefined) {
     await page.close()
   })
 
+  t.test('a plan opens below its statement; without JavaScript it is a page', async t => {
+    const { app, origin } = await start(t)
+    const run = { system: 'sqlite', statement: 'select 1', shape: 'select ?', start: 1, duration: 2, rows: 1, source: null }
+    const group = { ...run, count: 2, distinct: 1, duration: 4, sources: [], kind: null }
+    const collected = { count: 2, failed: 0, duration: 4, queries: [run, run], groups: [group], findings: [] }
+    app.hindsight.profiler.save(profile('000001', { collectors: { queries: collected } }))
+    for (const javaScriptEnabled of [true, false]) {
+      const { page, heard } = await watchedPage(browser, origin, { javaScriptEnabled })
+      await page.goto(`${origin}/_profiler/000001?panel=queries`)
+      await page.getByRole('button', { name: 'Explain plan' }).click()
+      await page.getByText('There is no plan: no client of this process').waitFor()
+      t.equal(page.url().endsWith('?panel=queries'), javaScriptEnabled)
+      t.equal(await page.locator('td:has(.part) h2').allTextContents().then((titles) => titles.join()), javaScriptEnabled ? 'Plan' : '')
+      t.same(heard, [])
+      await page.close()
+    }
+  })
+
   t.test('text is copied to the clipboard, and an unknown token has a page', async t => {
     const app = await build(t, {}, (app) => app.get('/', (_request, reply) => reply.type('text/html').send('<html><body></body></html>')))
     const origin = `http://127.0.0.1:${await listen(app)}`
