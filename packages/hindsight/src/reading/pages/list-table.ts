@@ -36,8 +36,8 @@ const OPEN = { status: 0, ip: '', error: false, exception: null, warnings: 1, pa
 const MAX_REASONS = 3
 const MAX_ROUTES = 5
 
-/** The search, and the number of equal failures of all pages by fingerprint. */
-interface Listed { fields: Fields, counts?: ReadonlyMap<string, number> | undefined }
+/** The search, and whether it has a further page. */
+interface Listed { fields: Fields, hasOlder: boolean }
 
 /** What is the same for all rows. */
 interface View {
@@ -45,7 +45,7 @@ interface View {
   /** The origin that is left out, as most URLs have it. */
   origin: string
   longest: number
-  counts: ReadonlyMap<string, number>
+  hasOlder: boolean
 }
 
 /** The query of a search, without fields that are empty or the default. */
@@ -56,7 +56,7 @@ export function queryOf (fields: Fields): string {
 
 /** The rows of profiles, below those of requests that have not ended. */
 export function profileTable (
-  profiles: readonly ProfileSummary[], waiting: readonly WaitingRequest[], { fields, counts }: Listed,
+  profiles: readonly ProfileSummary[], waiting: readonly WaitingRequest[], { fields, hasOlder }: Listed,
   { base }: PageOptions
 ): HtmlValue {
   const all = [...waiting, ...profiles]
@@ -70,7 +70,7 @@ export function profileTable (
   }
   const longest = Math.max(...all.map(({ duration }) => duration))
   const origin = mostOf(all.map(({ url }) => originOf(url)))
-  const view: View = { columns: shownColumns(profiles, origin), origin, longest, counts: counts ?? new Map() }
+  const view: View = { columns: shownColumns(profiles, origin), origin, longest, hasOlder }
   const open = waiting.map((request) => {
     const reasons = request.sentences.slice(0, MAX_REASONS)
       .map((text) => html`<div class="warning-line">${visibleLine(text)}</div>`)
@@ -93,19 +93,17 @@ function orderOf (column: string, sort: string): string {
 
 function groupBody ({ rows: [first, ...equal], children }: Group, view: View): SafeHtml {
   if (first === undefined) return html``
-  return html`<tbody>${row(first, view, [equalMark(first, equal.length, view), remarks(first)])}\
+  return html`<tbody>${row(first, view, [equalMark(equal.length + 1, view.hasOlder), remarks(first)])}\
 ${equal.map((profile) => row(profile, view, '', 'is-equal'))}\
 ${children.map((child) => row(child, view, remarks(child), 'is-child'))}</tbody>`
 }
 
-/** The number of equal failures. Without those of other pages, it expands the group. */
-function equalMark ({ values: { failure = '' } = {} }: ProfileSummary, others: number, { counts }: View): HtmlValue {
-  const count = Math.max(counts.get(failure) ?? 0, others + 1)
+/** The number of equal failures of the page, which expands their group; older pages may have more. */
+function equalMark (count: number, hasOlder: boolean): HtmlValue {
   if (count === 1) return null
-  const number = html`<span class="count">×${count}</span><span class="hidden-visually"> equal failures</span>`
-  if (others === 0) return html`<a class="equal" href="search?q=failure:${failure}">${number}</a>`
   // The stylesheet expands the group when this box is checked.
-  return html`<label class="equal"><input type="checkbox" class="hidden-visually">${number}</label>`
+  return html`<label class="equal"><input type="checkbox" class="hidden-visually">\
+<span class="count">×${count}${hasOlder && '+'}</span><span class="hidden-visually"> equal failures</span></label>`
 }
 
 // Columns that would be empty, or have one machine in all rows, are left out.

@@ -15,8 +15,6 @@ interface SearchResult extends Partial<Pick<ProfilePage, 'profiles' | 'next'>> {
   fields?: Fields
   /** What the fields select; absent where the search failed. */
   criteria?: Criteria
-  /** The number of equal failures of all pages, by fingerprint. */
-  counts?: ReadonlyMap<string, number>
   /** The criteria of the parts of the application. */
   added?: readonly string[]
   problem?: string
@@ -95,13 +93,15 @@ function currentAddress ({ criteria, failures }: SearchResult, base: string): st
 }
 
 function resultsMarkup (result: SearchResult, options: PageOptions): HtmlValue {
-  const { fields = {}, problem, retry, profiles = [], waiting = [], failures, routes, above, counts } = result
+  const { fields = {}, problem, retry, profiles = [], next = null, waiting = [], failures, routes, above } = result
   if (problem !== undefined) {
     const link = retry && html` <a href="${retry}">Try again</a>`
     return html`<p class="failure" role="alert">${problem}${link}</p>`
   }
   if (failures !== undefined) return groupTable(failures, options)
-  if (profiles.length + waiting.length > 0) return [above, profileTable(profiles, waiting, { fields, counts }, options)]
+  if (profiles.length + waiting.length > 0) {
+    return [above, profileTable(profiles, waiting, { fields, hasOlder: next !== null }, options)]
+  }
   const noMatch = html`<div class="empty">${noteText('No profiles match.')}</div>`
   if (criteriaOf(fields).length > 0) return [above, noMatch]
   const empty = 'No request has been profiled yet. Send one to the application: it appears here.'

@@ -5,7 +5,6 @@ import { attemptCall } from '../../call.js'
 import { failureGroups, type FailureGroups } from '../../store/failure-groups.js'
 import { followProfiles, type FollowOptions } from '../../store/follow.js'
 import { criteriaOf, MAX_LIMIT, readSearch, type SearchQuery } from '../../store/search-query.js'
-import type { ProfileSummary } from '../../store/profile.js'
 import type { ProfilePage } from '../../store/storage.js'
 import { visibleJson, type HtmlValue } from '../../view/text.js'
 import {
@@ -58,7 +57,7 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     .map(([name, value]) => [name, String(Array.isArray(value) ? value.at(-1) : value)]))
   try {
     const failures = await groupsOf(request)
-    const page: Partial<ProfilePage> = failures === undefined ? await search(request) : {}
+    const page = failures === undefined ? await search(request) : {}
     const { profiler, parts, recorder } = request.server.hindsight
     const { counters, lastLoss } = profiler.queue
     const { criteria } = searchOf(request)
@@ -69,8 +68,7 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
     const view = { base: baseOf(request), formToken: await formTokenOf(request) }
     const above = isNewest && parts.map((part) => attemptCall(() => part.aboveList?.(view, waiting.length)))
     const routes = await routesMarkup(request, stats.profiles === 0)
-    const counts = await failureCounts(request, page.profiles)
-    const found = { ...page, counts, failures, fields, criteria, added: criteriaOf(parts), routes }
+    const found = { ...page, failures, fields, criteria, added: criteriaOf(parts), routes }
     const state = { stats, counters, lastLoss, waiting, above }
     return await sendPage(request, reply, (options) => searchPage({ ...found, ...state }, options))
   } catch (error) {
@@ -83,15 +81,6 @@ async function showProfiles (request: FastifyRequest, reply: FastifyReply): Prom
 async function search (request: FastifyRequest): Promise<Pick<ProfilePage, 'profiles' | 'next'>> {
   const { profiles, next } = await request.server.hindsight.profiler.search(searchOf(request))
   return { profiles, next }
-}
-
-/** How many failures of all pages are equal to those of this one, by fingerprint. */
-async function failureCounts (
-  request: FastifyRequest, profiles: readonly ProfileSummary[] = []
-): Promise<Map<string, number>> {
-  if (profiles.every(({ values }) => values?.failure === undefined)) return new Map()
-  const { groups } = await failureGroups(request.server.hindsight.profiler, searchOf(request).criteria)
-  return new Map(groups.map(({ failure = '', count }) => [failure, count]))
 }
 
 /** The routes of the application for a list without profiles. */
