@@ -1,7 +1,7 @@
 import type { RejectedInput } from '../errors/exception.js'
 import { isClientHeader } from '../http/requests.js'
 import { markupTable } from '../view/components.js'
-import { formatCount, cutText, html, visibleLine, type HtmlValue, type SafeHtml } from '../view/text.js'
+import { formatCount, cutText, html, unbrokenUnits, visibleLine, type HtmlValue, type SafeHtml } from '../view/text.js'
 import { requestIn, type FailureProfile } from './failure-profile.js'
 import { bodyText, fieldText } from './render-text.js'
 
@@ -19,7 +19,7 @@ export function renderRequest (failure: FailureProfile): SafeHtml {
     Object.entries(data).map(([name, value]) => [`${label} ${name}`, fieldText(value)])
   const ofClient = headers.filter(([name]) => isClientHeader(name))
   return html`<section id="request" class="request" aria-labelledby="request-title">
-<h2 id="request-title">Request</h2>${sentences.map((text) => html`<p>${text}</p>`)}
+<h2 id="request-title">Request</h2>${sentences.map((text) => html`<p>${unbrokenUnits(text)}</p>`)}
 <div class="card"><dl>
 ${rows([[method, url], ...route === null ? [] : [['Route', route.name] as const],
   ...fields(route?.params, 'Parameter'), ...fields(query, 'Query')])}

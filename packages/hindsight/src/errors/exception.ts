@@ -132,9 +132,9 @@ export function rootCause (chain: readonly FlattenedException[]): RootCause | nu
   if (common === undefined) return cause
   if (kinds.size > 1) {
     const counts = [...kinds].map(([kind, count]) => count === 1 ? kind : `${formatInteger(count)} × ${kind}`)
-    return { ...cause, members: listed(counts, MAX_KINDS, ', ') }
+    return { ...cause, members: listed(counts, MAX_KINDS, ', ', 'more kind') }
   }
-  const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ')
+  const messages = listed([...new Set(roots.map((one) => one.message))], MAX_MESSAGES, '; ', 'more message')
   const members = `the common cause of ${formatCount(errors.length, 'error')}`
   return { ...near, ...common, message: messages, ...errors.length > 1 && { members } }
 }
@@ -157,11 +157,11 @@ export function rejectionText ({ part, fields = [], malformed }: RejectedInput):
     return `${place}: ${message}, got ${received}`
   })
   if (texts.length === 0) return undefined
-  return listed(texts, MAX_MESSAGES, '; ')
+  return listed(texts, MAX_MESSAGES, '; ', 'more message')
 }
 
-function listed (texts: readonly string[], max: number, separator: string): string {
+function listed (texts: readonly string[], max: number, separator: string, further: string): string {
   const shown = texts.slice(0, max).join(separator)
-  if (texts.length > max) return `${shown}${separator}and ${formatInteger(texts.length - max)} more`
+  if (texts.length > max) return `${shown}${separator}and ${formatCount(texts.length - max, further)}`
   return shown
 }

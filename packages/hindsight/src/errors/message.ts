@@ -1,5 +1,5 @@
 import { parsedJson } from '../call.js'
-import { formatInteger, isObject } from '../view/text.js'
+import { formatCount, isObject } from '../view/text.js'
 import type { StackFrame } from './exception.js'
 import { isAppFile } from './stack-frame.js'
 
@@ -38,7 +38,7 @@ function issuesText (message: string): string | undefined {
   const texts = issues.slice(0, MAX_ISSUES).map(({ path, message }) =>
     [path.join('.'), message].filter((text) => text !== '').join(': '))
   const more = issues.length - texts.length
-  return texts.join('; ') + (more > 0 ? `; and ${formatInteger(more)} more` : '')
+  return texts.join('; ') + (more > 0 ? `; and ${formatCount(more, 'more issue')}` : '')
 }
 
 function isIssue (value: unknown): value is { path: unknown[], message: string } {

@@ -3,7 +3,7 @@ import type { Hint } from '../errors/hints.js'
 import { messageOf } from '../errors/thrown-value.js'
 import { isFailure, type Profile, type UnfinishedProfile } from '../store/profile.js'
 import { failureNote, fieldsContent, jsonBlock } from '../view/components.js'
-import { cutText, html, isObject, visibleLine, type Data, type SafeHtml } from '../view/text.js'
+import { cutText, formatCount, html, isObject, visibleLine, type Data, type SafeHtml } from '../view/text.js'
 import type {
   CollectorPanel, GROUPS, MarkdownSection, PanelView, Part, PublishedServices, TimelineEntry
 } from './part.js'
@@ -171,7 +171,7 @@ function findingsIn (parts: readonly Part[], profile: Profile): string[] {
 export function firstOf (sentences: readonly string[]): string | undefined {
   const [first] = sentences
   if (first === undefined || sentences.length === 1) return first
-  return `${first} (and ${sentences.length - 1} more)`
+  return `${first} (and ${formatCount(sentences.length - 1, 'more finding')})`
 }
 
 /** What is wrong with a request that has not failed; the first sentence about a failure is why it failed. */

@@ -15,6 +15,7 @@ import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { matchedRoute, recordedData } from '../parts/collect.js'
 import { formatInteger } from '../view/text.js'
+import { formatSize } from '../view/components.js'
 import { fittingLogs } from '../store/summary.js'
 import { newToken, PROFILE_VERSION, type Profile } from '../store/profile.js'
 import type { Recording } from './recording.js'
@@ -143,7 +144,7 @@ function logsOf ({ log }: Recording, mask: Mask, maxBytes: number): LogRecord[] 
   const lines = log?.records(appSource) ?? []
   if (log === undefined || lines.length === 0) return []
   const isShort = log.bytes + lines.length * LINE_BYTES < maxBytes / 2
-  const reason = `they are longer than ${formatInteger(maxBytes)} bytes`
+  const reason = `they are longer than ${formatSize(maxBytes)}`
   const fitting = isShort ? lines : fittingLogs(lines, maxBytes, reason)
   return fitting.map((line) => log.masked(line, mask))
 }

@@ -6,6 +6,7 @@ import { plainCopy } from '../parts/collect.js'
 import { parts as allParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
 import { dataOf, labelOf, problemsOf, valuesOf } from '../parts/read.js'
+import { formatSize } from '../view/components.js'
 import { formatCount, cutText } from '../view/text.js'
 import { isFailure, ISSUE_SEPARATOR, type Profile, type ProfileSummary } from './profile.js'
 
@@ -154,7 +155,7 @@ export function boundedRecord (profile: Profile, maxBytes: number, parts: readon
 /** A copy of a profile that is plain JSON of at most `maxBytes`: the largest and least important parts are left out. */
 export function boundProfile (profile: Profile, maxBytes: number): Profile {
   const bounded = plainCopy(profile, (text) => cutText(text, MAX_STRING)) as Profile
-  const reason = `the profile was larger than ${maxBytes.toLocaleString('en')} bytes`
+  const reason = `the profile was larger than ${formatSize(maxBytes)}`
   const fitLogs = (least: number): void => {
     const available = maxBytes - bytesOf({ ...bounded, logs: [] })
     bounded.logs = fittingLogs(bounded.logs, Math.max(least, available), reason)
@@ -208,6 +209,6 @@ function dropLargeCollectors (profile: Profile, maxBytes: number, reason: string
   for (const [name, data] of Object.entries(profile.collectors)) {
     const bytes = bytesOf(data)
     if (bytes <= Math.max(maxBytes, 200)) continue
-    profile.collectors[name] = { error: `${bytes.toLocaleString('en')} bytes were left out: ${reason}.` }
+    profile.collectors[name] = { error: `${formatSize(bytes)} were left out: ${reason}.` }
   }
 }

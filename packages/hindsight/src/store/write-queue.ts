@@ -2,6 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers'
 import { getHeapStatistics } from 'node:v8'
 import { settlesWithin } from '../call.js'
 import { messageOf } from '../errors/thrown-value.js'
+import { formatSize } from '../view/components.js'
 import { formatCount } from '../view/text.js'
 import type { ProfileRecord } from './summary.js'
 
@@ -75,7 +76,7 @@ export class WriteQueue {
     const isFull = this.waiting >= maxWaiting && !this.#waiting.has(token) && !this.#unbuilt.has(token)
     if (isFull || this.#bytes > maxWaitingBytes) {
       this.counters.dropped++
-      const what = isFull ? 'as many as profiler.maxQueue allows' : `more than ${maxWaitingBytes} bytes`
+      const what = isFull ? 'as many as profiler.maxQueue allows' : `more than ${formatSize(maxWaitingBytes)}`
       this.failingSince ??= Date.now()
       this.#countLost(`${what} are waiting to be written; the store is too slow`)
       return false

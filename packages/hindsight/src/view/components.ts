@@ -1,6 +1,7 @@
 import { isAbsolute, relative, resolve } from 'node:path'
 import {
-  formatCount, formatInteger, html, formatNumber, safeJson, visibleLine, wordFor, type HtmlValue, type SafeHtml
+  formatCount, formatInteger, html, formatNumber, safeJson, unbrokenUnits, visibleLine, wordFor, type HtmlValue,
+  type SafeHtml
 } from './text.js'
 import { roundTime } from '../clock.js'
 import type { EditorLink } from './editor.js'
@@ -13,7 +14,7 @@ export function titledSection (title: string, content: HtmlValue, id = '', level
 
 /** A muted paragraph, also shown instead of missing content. */
 export function noteText (text: string): SafeHtml {
-  return html`<p class="note">${text}</p>`
+  return html`<p class="note">${unbrokenUnits(text)}</p>`
 }
 
 /** The main statement of a panel. */
@@ -157,7 +158,7 @@ export function placeLink (source: string, editor: EditorLink | null): { shown: 
 /** A sentence whose places in the application, such as `src/cart.js:20`, open in the editor. */
 export function withPlaces (sentence: string, editor: EditorLink | null): SafeHtml {
   // From the beginning of a path only: a long path would take quadratic time.
-  const parts = sentence.split(/(?<![\w./-])([\w./-]+\.[cm]?[jt]sx?:\d+)\b/)
+  const parts = unbrokenUnits(sentence).split(/(?<![\w./:-])([\w./-]+\.[cm]?[jt]sx?:\d+)\b/)
   return html`${parts.map((part, i) => i % 2 === 0 ? part : placeElement(resolve(part), editor))}`
 }
 
@@ -222,8 +223,8 @@ export function countedLabel (count: number, word: string): SafeHtml {
   return html`${count} <span class="label">${wordFor(count, word)}</span>`
 }
 
-/** Milliseconds from which a duration is in seconds, and in minutes. */
-const SECONDS = 1_000
+/** Milliseconds from which a duration is in seconds, so that none is 1,000 ms, and in minutes. */
+const SECONDS = 999.5
 const MINUTES = 120_000
 
 /** Formats a duration (milliseconds); a short one in microseconds, a long one in seconds or minutes. */
@@ -244,10 +245,14 @@ export function formatTime (value: unknown): string {
 /** The duration of something that may not have ended. */
 export function pendingTime (duration: unknown): HtmlValue {
   if (duration === null) return html`<span class="none">pending</span>`
-  return formatTime(duration)
+  return unbrokenUnits(formatTime(duration))
 }
 
-/** Formats a size (bytes). */
+/**
+ * Formats a size: bytes below 1,000, as in `570 bytes`, otherwise one decimal, as in `3.6 kB` (1,000 bytes). All sizes
+ * are written so, except exact numbers of bytes that are left out of data or stand in place of it, as in
+ * `[binary, 3612 bytes]`, and a limit that is an option of Fastify.
+ */
 export function formatSize (value: unknown): string {
   if (typeof value !== 'number' || !Number.isFinite(value)) return '–'
   if (value < 1e3) return `${formatNumber(value, 0)} bytes`

@@ -8,6 +8,9 @@ const LONE_SURROGATE = /\p{Surrogate}/gu
 const ONLY_ASCII = /^[\n\t -~]*$/
 /** Characters of a code span. */
 const MAX_CODE = 1_000
+/** Characters of a word, such as binary content, that is cut in two. */
+const MAX_WORD = 400
+const LAST_WORD = /[^\s"'`,;&<>()[\]{}]*$/
 
 /** Replaces invisible characters, and those that reorder text, by visible ones; line feeds and tabs stay. */
 export function visibleText (text: string): string {
@@ -31,6 +34,13 @@ export function cutText (text: string, limit: number): string {
   return `${text.slice(0, limit)}… (${formatInteger(text.length - limit)} more characters)`
 }
 
+/** The same for a text that is masked later: no word is cut in two, as a secret is not recognized by its beginning. */
+export function cutBeforeWord (text: string, limit: number): string {
+  if (text.length <= limit) return text
+  const [word = ''] = LAST_WORD.exec(text.slice(Math.max(0, limit - MAX_WORD), limit)) ?? []
+  return cutText(text, word.length < MAX_WORD ? limit - word.length : limit)
+}
+
 function symbol (character: string): string {
   const code = character.codePointAt(0) ?? 0
   if (code < 0x20) return String.fromCharCode(0x2400 + code)
@@ -48,6 +58,11 @@ export function wordFor (number: number, one: string, many = `${one}s`): string 
   return number === 1 ? one : many
 }
 
+/** A sentence of a page, in which no line ends between a number and its unit. */
+export function unbrokenUnits (sentence: string): string {
+  return sentence.replace(/(?<=\d) (?=(?:[µm]?s|min|h|bytes|[kMG]B)\b)/g, '\u00a0')
+}
+
 /** A number with its word, as in `1 failure` and `1,200 failures`. */
 export function formatCount (number: number, one: string, many?: string): string {
   return `${formatInteger(number)} ${wordFor(number, one, many)}`
@@ -59,12 +74,12 @@ export function formatInteger (integer: number): string {
   return integer >= 0 && integer < 1_000 ? String(integer) : formatNumber(integer, 0)
 }
 
-const FORMATS: Intl.NumberFormat[] = []
-
-/** A number with separators and at most so many digits of its fraction. To make a format takes 50 µs. */
+/** A number with separators and at most so many digits of its fraction. The first format of `Intl` takes 30 ms. */
 export function formatNumber (value: number, digits: number): string {
-  FORMATS[digits] ??= new Intl.NumberFormat('en', { maximumFractionDigits: digits })
-  return FORMATS[digits].format(value)
+  const factor = 10 ** digits
+  // The product of 1.005 and 100 is less than 100.5.
+  const rounded = Math.round(Number((value * factor).toPrecision(15))) / factor
+  return String(rounded).replace(/\B(?=(?:\d{3})+(?:\.|$))/g, ',')
 }
 
 /** Escapes text for one line of Markdown. */
@@ -116,7 +131,7 @@ export type HtmlValue = string | number | SafeHtml | null | undefined | false | 
  * Hindsight's texts are escaped, too: to send a page that is only ASCII costs a tenth less.
  */
 export function escapeHtml (value: string): string {
-  return visibleText(value).replace(/["&'<>·…’]/g, (character) => `&#${character.charCodeAt(0)};`)
+  return visibleText(value).replace(/["&'<>·…’\u00a0]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
 /**

@@ -142,7 +142,7 @@ t.test('queries prints what the Markdown has of them, with an exit code for scri
   const { code, out, err } = await hindsight(dataDir, ['queries', '000001'], 80)
   t.same([code, err], [2, ''])
   t.match(out.split('\n').map((line) => stripVTControlCharacters(line)), [
-    '  `select ?` failed: it ␛[31mbroke (an unknown line) (and 1 more).',
+    '  `select ?` failed: it ␛[31mbroke (an unknown line) (and 1 more finding).',
     /^● 000001 {2}200 /, '  2 queries, 2.5 ms, 1 failed.', '  - `select ?` failed: it ␛[31mbroke (an unknown line)', '  - N+1: 2 times.',
     /^ {2}1 × select a_column, (?:a_column, ?)+$/, /^ {2}a_column, (?:a_column, ?)+$/, /^ {2}a_column, .*… \(20 more$/,
     '  characters) (3 rows, 2 ms, n+1, routes/a.ts:3)', '  1 × select 1 (500 µs)', ''

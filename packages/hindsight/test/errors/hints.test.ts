@@ -64,7 +64,7 @@ inBothProducts('the page of a failure has its hints, and a route to declare', as
   t.match(await first({ url: '/about/team' }), /This route nearly matches\.\s.*segment 1 is "About", not "about"/s)
   t.match(await first({ method: 'POST', url: '/contact/' }), /the trailing slash/)
   const json = { 'content-type': 'application/json' }
-  t.match(await first({ method: 'POST', url: '/contact', headers: json, payload: '"0123456789"' }, 413), /Why was this refused\?\s.*bodyLimit here, 10 bytes/s)
+  t.match(await first({ method: 'POST', url: '/contact', headers: json, payload: '"0123456789"' }, 413), /Why was this refused\?\s.*bodyLimit here, 10\sbytes/s)
   t.equal(await first({ url: '/fails' }), undefined, 'a handler that calls itself not found')
   t.match(await first({ url: `/${'x'.repeat(300)}` }), /^\s*Routes\s/, 'no route to paste for an implausible path')
   if (product === 'service') return

@@ -24,7 +24,7 @@ t.test('the issues of zod are words', async (t) => {
   const { error } = z.object({ rate: z.number(), days: z.array(z.object({ open: z.string() })) }).safeParse({ rate: '1', days: [{ open: 1 }] })
   t.match(readMessage(String(error?.message)).text, /^rate: .*expected number.*; days\.0\.open: .*expected string/)
   const many = Array.from({ length: 7 }, (_, i) => ({ path: [], message: `m${i}` }))
-  t.equal(readMessage(JSON.stringify(many)).text, 'm0; m1; m2; m3; m4; and 2 more')
+  t.equal(readMessage(JSON.stringify(many)).text, 'm0; m1; m2; m3; m4; and 2 more issues')
 })
 
 inBothProducts('the line of a template, and words, are the first that is shown', async (t, build) => {

@@ -133,7 +133,7 @@ function comparable ({ token, ...profile }: Profile): unknown {
   const differs = /^(?:time|responseTime|offset|start|duration|(?:handler|serialize|hindsight)(?:Start)?|firstByte|performance|collections?|javascript)$/
   return JSON.parse(JSON.stringify({ ...profile, work: budget.work.map(({ count }) => count), performance }, (name, value: unknown) => {
     if (differs.test(name)) return undefined
-    return typeof value === 'string' ? value.replaceAll(token, 'TOKEN').replace(/req-\w+|[\d.]+ ms/g, '…') : value
+    return typeof value === 'string' ? value.replaceAll(token, 'TOKEN').replace(/req-\w+|[\d.]+ m?s\b/g, '…') : value
   }))
 }
 

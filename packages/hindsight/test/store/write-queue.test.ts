@@ -253,7 +253,7 @@ t.test('the queue is bounded by the bytes of its JSON', async (t) => {
   queue.add('000001', large)
   t.ok(queue.get('000001'))
   t.equal(queue.add('000002', building('000002')), false)
-  t.match(queue.lastLoss, /^more than 2000 bytes are waiting to be written/)
+  t.match(queue.lastLoss, /^more than 2 kB are waiting to be written/)
   await queue.flush()
   t.equal(queue.add('000002', large), true)
   t.ok(queue.get('000002'))

@@ -50,7 +50,7 @@ export const cpu: Part = {
         titledSection('Flame graph', flameGraph(tree, view, nameOf)),
         titledSection('Hottest functions',
           markupTable('Hottest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest')),
-        noteText('Of the whole process while the request ran, other requests included, for at most 30 seconds.'),
+        noteText('Of the whole process while the request ran, other work included, for at most 30 seconds.'),
         noteText(
           `${formatCount(record.samples, 'sample')}, one each ${record.interval} µs. Recording slows the code down.`
         ),

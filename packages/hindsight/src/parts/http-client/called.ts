@@ -1,12 +1,13 @@
 import { messageOf } from '../../errors/thrown-value.js'
 import { readProfile, type Profile } from '../../store/profile.js'
+import { formatSize } from '../../view/components.js'
 import type { Part, PublishedServices, TimelineEntry } from '../part.js'
 import { listOf, timelineOf, type Data } from '../read.js'
 import { profileAddress } from './outgoing.js'
 
 /** Milliseconds. */
 const TIMEOUT = 3_000
-const MAX_BYTES = 4 * 1024 * 1024
+const MAX_BYTES = 4_000_000
 const MAX_ENTRIES = 200
 
 const { fetch } = globalThis
@@ -55,7 +56,7 @@ async function textAt (url: string): Promise<string> {
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.length
-    if (size > MAX_BYTES) throw new Error(`it has more than ${MAX_BYTES} bytes`)
+    if (size > MAX_BYTES) throw new Error(`it has more than ${formatSize(MAX_BYTES)}`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

@@ -4,7 +4,7 @@ import { hookTitle } from '../../recording/events.js'
 import type { RequestTrace } from '../../recording/trace.js'
 import type { TimeBudget } from '../../recording/work-log.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
-import { html, presentItems, type HtmlValue } from '../../view/text.js'
+import { html, presentItems, unbrokenUnits, type HtmlValue } from '../../view/text.js'
 import { formatTime, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import type { Profile } from '../../store/profile.js'
@@ -230,7 +230,7 @@ function budgetBar ({ budget }: Data): HtmlValue {
     return html`<rect class="bar-${color}" x="${share(start - time)}" width="${share(time)}" height="100%"/>`
   })
   const names = shares.map(({ name, color, time }) => html`<span><svg class="bar-${color}" viewBox="0 0 10 10">\
-<rect width="10" height="10"/></svg> ${name} ${formatTime(time)}</span>`)
+<rect width="10" height="10"/></svg> ${name} ${unbrokenUnits(formatTime(time))}</span>`)
   if (shares.length < 2) return null
   return html`<svg class="budget" aria-hidden="true">${bars}</svg><div class="legend">${names}</div>`
 }

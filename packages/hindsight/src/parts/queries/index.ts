@@ -2,7 +2,7 @@ import type { Hint } from '../../errors/hints.js'
 import type { Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { formatTime } from '../../view/components.js'
-import { formatCount, cutText, html, presentItems, wordFor, type SafeHtml } from '../../view/text.js'
+import { formatCount, cutText, html, presentItems, unbrokenUnits, wordFor, type SafeHtml } from '../../view/text.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import { comparedNames, namesNotReached } from '../pairing.js'
 import {
@@ -73,7 +73,8 @@ export const queries: Part<Data> = {
     const [failed] = failedQueries(data)
     const failure = failed !== undefined &&
       html`<div class="failure"><code>${oneLine(failed.statement, MAX_NAME)}</code> ${failed.error.message}</div>`
-    const value = html`<a href="${addressOf('queries')}">${sentence(data, profile)}</a>${failure}${findings}`
+    const value = html`<a href="${addressOf('queries')}">${unbrokenUnits(sentence(data, profile))}</a>${failure}\
+${findings}`
     return [{ order: 25, title: 'Queries', value }]
   },
   toolbar (data) {

@@ -2,7 +2,8 @@ import { isFailure, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { formatTime, noteText, pendingTime, placeElement, placeLink } from '../../view/components.js'
 import {
-  formatCount, cutText, formatInteger, html, oneLine, formatNumber, visibleLine, type HtmlValue, type SafeHtml
+  formatCount, cutText, formatInteger, html, oneLine, formatNumber, unbrokenUnits, visibleLine, type HtmlValue,
+  type SafeHtml
 } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
@@ -168,7 +169,7 @@ ${isOfOneLine && placeBeside(text, source)}</span><svg>${bars(entries, axis)}</s
 function rowTime (entries: readonly Span[]): HtmlValue {
   if (entries.some(({ duration }) => duration === null)) return pendingTime(null)
   const time = timeOf(entries)
-  return time === 0 ? html`at ${formatTime(entries[0]?.start)}` : formatTime(time)
+  return unbrokenUnits(time === 0 ? `at ${formatTime(entries[0]?.start)}` : formatTime(time))
 }
 
 /** A line of code, unless the text beside it has it. */
@@ -229,8 +230,8 @@ function scale ({ end, total, ready, position }: Axis): SafeHtml {
   }
   const magnitude = 10 ** Math.floor(Math.log10(end / 8))
   const step = magnitude * ([2, 5].find((factor) => end / (factor * magnitude) < 8) ?? 10)
-  const [unit, size] = unitOf(end)
-  const textOf = (time: number): string => {
+  const textOf = (time: number, longest = end): string => {
+    const [unit, size] = unitOf(longest)
     const number = time / size
     if (number === 0) return '0'
     return `${formatNumber(number, Number(number < 10))} ${unit}`
@@ -239,13 +240,13 @@ function scale ({ end, total, ready, position }: Axis): SafeHtml {
     return [line(i * step, 'tick'), label(i * step, textOf(i * step), i)]
   })
   return html`<svg class="scale" aria-hidden="true">${ticks}${ready !== null && line(ready, 'ready')}\
-${isLate && [line(total, 'tick'), label(total, textOf(total), 0)]}</svg>`
+${isLate && [line(total, 'tick'), label(total, textOf(total, total), 0)]}</svg>`
 }
 
 /** The unit of the labels, in milliseconds. */
 function unitOf (end: number): [unit: string, size: number] {
   if (end < 1) return ['µs', 0.001]
-  if (end < 1_000) return ['ms', 1]
+  if (end < 999.5) return ['ms', 1]
   return ['s', 1_000]
 }
 

@@ -38,8 +38,8 @@ t.test('the panel has a table, notes and a download', async (t) => {
   t.same(
     texts(root, '.heaviest tbody tr'), ['plain plain:3 5.5 ms 92 %5.5 msyour code', 'next node_modules/fastify/lib/hooks.js:234 500 µs 8.3 %6 msdependencies']
   )
-  t.match(root.textContent, /6 ms busy and 4 ms idle in 10 ms/)
-  for (const remark of [/other requests included/, /40 samples, one each 250 µs/]) t.match(root.textContent, remark)
+  t.match(root.textContent, /6\sms busy and 4\sms idle in 10\sms/)
+  for (const remark of [/other work included/, /40 samples, one each 250\sµs/]) t.match(root.textContent, remark)
   t.match(links(root, 'a[download]'), [/3fa94c\/cpu$/])
 })
 

@@ -86,7 +86,7 @@ inBothProducts('a profile is requested of this machine and of hosts of the optio
     [(response: http.ServerResponse) => response.writeHead(403).end(), /the called server answered 403/],
     [(response: http.ServerResponse) => response.end('<html>'), /JSON/],
     [(response: http.ServerResponse) => response.end('{"token":1}'), /token&#34; must be a string/],
-    [(response: http.ServerResponse) => response.end(' '.repeat(5_000_000)), /more than 4194304 bytes/]
+    [(response: http.ServerResponse) => response.end(' '.repeat(5_000_000)), /more than 4 MB/]
   ] as const) {
     answer = send
     t.match((await called('127.0.0.1', [])).page, problem)

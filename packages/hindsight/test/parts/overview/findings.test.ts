@@ -41,7 +41,7 @@ inBothProducts('the first sentence is the worst finding, on the overview and in 
       throw new Error('no stock')
     })
   })
-  const first = /^N\+1: `select \* from item where id = \?` 6 times from \S*findings\.test\.ts:\d+ after the 6 rows of \S*:\d+, .* \(and \d more\)\.$/
+  const first = /^N\+1: `select \* from item where id = \?` 6 times from \S*findings\.test\.ts:\d+ after the 6 rows of \S*:\d+, .* \(and \d more findings?\)\.$/
   const read = async (url: string) => {
     const response = await app.inject(url)
     const profile = await profileOf(app, response) as unknown as Profile
@@ -61,7 +61,7 @@ inBothProducts('the first sentence is the worst finding, on the overview and in 
   const failed = await read('/failed')
   t.match(failed.lead?.textContent, /^Error: no stock/, 'why it failed comes first')
   t.equal(failed.lead?.className, 'lead bad')
-  t.match(queries.issue?.(profile.collectors.queries as Data, profile), /^N\+1: .*\(and 1 more\)$/)
+  t.match(queries.issue?.(profile.collectors.queries as Data, profile), /^N\+1: .*\(and 1 more finding\)$/)
 })
 
 inBothProducts('what happened has what a response lacks, a hook that ran twice, and the nearest route', async (t, build) => {

@@ -38,7 +38,7 @@ t.test('durations are in microseconds below 1 ms', async t => {
     ['< 1 µs', '< 1 µs', '1 µs', '12 µs', '999 µs', '1 ms', '1 ms', '1.23 ms', '12.3 ms', '1.23 s', '-500 µs']
   )
   t.same([null, undefined, '1', NaN, Infinity].map(formatTime), ['–', '–', '–', '–', '–'])
-  t.same([null, 0, 2].map((ms) => String(pendingTime(ms))), ['<span class="none">pending</span>', '< 1 µs', '2 ms'])
+  t.same([null, 0, 2].map((ms) => String(pendingTime(ms))), ['<span class="none">pending</span>', '< 1\u00a0µs', '2\u00a0ms'])
 })
 
 t.test('the time of a handler is the same in the timeline and the toolbar', async t => {

@@ -43,7 +43,7 @@
     if (value >= 120_000) return `${Math.floor(seconds / 60).toLocaleString('en')} min ${seconds % 60} s`
     let [number, digits, unit] = [value, 0, 'ms']
     if (value >= 10_000) [number, digits, unit] = [value / 1000, 1, 's']
-    else if (value >= 1000) [number, digits, unit] = [value / 1000, 2, 's']
+    else if (value >= 999.5) [number, digits, unit] = [value / 1000, 2, 's']
     else if (value < 10) digits = 2
     else if (value < 100) digits = 1
     return `${number.toLocaleString('en', { maximumFractionDigits: digits })} ${unit}`
