@@ -1,11 +1,12 @@
 import { types } from 'node:util'
 import type { Mask } from '../mask/mask.js'
+import { findProperty } from '../mask/read-object.js'
 import type { Recording, ThrownError } from '../recording/recording.js'
 import type { FlattenedException, NamedValue } from './exception.js'
 import { maskCall } from './frame-values.js'
 import { flattenError, maskExceptions } from './masked-exceptions.js'
 import { positionOf } from './stack-frame.js'
-import { cutText, inspectValue } from '../view/text.js'
+import { inspectValue } from '../view/text.js'
 
 /** Lines, and errors of a line, that are described. */
 const MAX_LINES = 20
@@ -53,15 +54,8 @@ function relatedErrors (errors: readonly unknown[]): Set<unknown> {
   return related
 }
 
-/** A property of an object or its prototypes that is no getter: no code of the application runs. */
 function readData (value: unknown, name: string): unknown {
-  let holder = value
-  while (Object(holder) === holder && !types.isProxy(holder)) {
-    const property = Object.getOwnPropertyDescriptor(holder, name)
-    if (property !== undefined) return property.value
-    holder = Object.getPrototypeOf(holder)
-  }
-  return undefined
+  return findProperty(value, name)?.value
 }
 
 /** Caught errors by their lines, masked. */
@@ -82,9 +76,9 @@ function describeError (error: unknown, call: ThrownError['call'], mask: Mask): 
   const code = readData(error, 'code')
   const { variables } = maskCall(call, mask)
   return {
-    name: mask.text(cutText(nameWithoutCode(error), MAX_NAME)),
-    message: mask.text(cutText(messageWithoutCode(error), MAX_MESSAGE)),
-    ...typeof code === 'string' && { code: mask.text(cutText(code, MAX_NAME)) },
+    name: mask.cut(nameWithoutCode(error), MAX_NAME),
+    message: mask.cut(messageWithoutCode(error), MAX_MESSAGE),
+    ...typeof code === 'string' && { code: mask.cut(code, MAX_NAME) },
     values: variables
   }
 }

@@ -3,7 +3,7 @@ import { attemptCall } from '../call.js'
 import type { RequestTrace } from '../recording/trace.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
-import { formatCount, cutText, formatInteger, inspectValue, wordFor } from '../view/text.js'
+import { cutBeforeWord, formatCount, formatInteger, inspectValue, wordFor } from '../view/text.js'
 import { callsOf, maskCall } from './frame-values.js'
 import { isTemplate, readMessage } from './message.js'
 import { pipeMessages, rejectedInput } from './rejected-input.js'
@@ -91,7 +91,7 @@ export function maskExceptions (chain: readonly FlattenedException[], mask: Mask
       name: mask.text(name),
       message: mask.text(message),
       ...(code !== undefined && { code: mask.text(code) }),
-      ...(fields !== undefined && { fields: mask.value(fields) as Record<string, unknown> }),
+      ...(fields !== undefined && { fields: mask.value(fields, MAX_FIELD) as Record<string, unknown> }),
       frames: frames.map((frame) => maskFrame(frame, mask)),
       ...(values !== undefined && { values: values.map((call) => maskCall(call, mask)) }),
       stack: mask.text(stack),
@@ -119,6 +119,7 @@ const MAX_EXCERPTS = 10
 const MAX_ALL_EXCERPTS = 100
 /** Characters. */
 const MAX_MESSAGE = 20_000
+const MAX_FIELD = 2_000
 const MAX_STACK = 40_000
 const MAX_PARSED_STACK = 100_000
 
@@ -176,7 +177,8 @@ function flatten (error: unknown, copy: ErrorCopy, walk: Walk, depth: number): F
   if (Object(error) === error) walk.seen.add(error)
   const message = messageOf(error)
   const { text, frames } = readMessage(message)
-  const exception: FlattenedException = { name: nameOf(error), message: cutText(text, MAX_MESSAGE), frames, stack: '' }
+  const exception: FlattenedException =
+    { name: nameOf(error), message: cutBeforeWord(text, MAX_MESSAGE), frames, stack: '' }
   const { code } = copy
   // The numbers of DOMException are legacy: its name has the same meaning (Web IDL, section 2.8.1).
   const isLegacy = typeof code === 'number' && error instanceof DOMException
@@ -200,7 +202,8 @@ function addStack (exception: FlattenedException, stack: string, message: string
   const calls = withoutInternals(lines)
   const frames = calls.map(({ line }) => line).join('\n')
   const title = [exception.name, exception.message].filter(Boolean).join(': ')
-  exception.stack = [cutText(head || title, MAX_MESSAGE + 500), cutText(frames, MAX_STACK)].filter(Boolean).join('\n')
+  const texts = [cutBeforeWord(head || title, MAX_MESSAGE + 500), cutBeforeWord(frames, MAX_STACK)]
+  exception.stack = texts.filter(Boolean).join('\n')
   const all = calls.flatMap(({ frame }) => frame ?? [])
   exception.frames = [syntaxFrame(text, message) ?? exception.frames, all.slice(0, MAX_FRAMES)].flat()
   addExcerpts(exception.frames, walk)

@@ -13,8 +13,8 @@ const KNOWN = new Set([
   'serialization', 'params', 'parameters', 'bindings', 'headers'
 ])
 const MAX_FIELDS = 20
-/** Characters of a text. */
-const MAX_FIELD = 2_000
+/** Of an object in a property. */
+const MAX_ENTRIES = 200
 
 /** Reads a property of any value; undefined where a getter or a proxy throws. */
 export function readProperty (value: unknown, key: string): unknown {
@@ -107,7 +107,7 @@ export function fieldsOf (error: object): Record<string, unknown> {
   if (types.isProxy(error)) return fields
   for (const name of Object.keys(error).filter((key) => !KNOWN.has(key)).slice(0, MAX_FIELDS)) {
     const value: unknown = Object.getOwnPropertyDescriptor(error, name)?.value
-    if (typeof value === 'string' && value !== '') fields[name] = value.slice(0, MAX_FIELD)
+    if (typeof value === 'string' && value !== '') fields[name] = value
     else if (/^(?:number|boolean|bigint)$/.test(typeof value)) fields[name] = value
     else if (Array.isArray(value) && isData(value)) fields[name] = value
     else if (isData(value)) fields[name] = withoutInstances(value)
@@ -125,13 +125,11 @@ function isData (value: unknown): value is object {
 
 /** `depth`: of objects in it; a stream or a cycle has many. */
 function withoutInstances (value: object, depth = 2): unknown {
-  const all = Object.entries(Object.getOwnPropertyDescriptors(value))
-  const entries = all.flatMap(([key, { value: one, enumerable }]) => {
-    const isScalar = typeof one !== 'function' && (Object(one) !== one || one instanceof Date)
-    const isKept = enumerable === true && (isScalar || (isData(one) && (depth > 0 || Array.isArray(one))))
-    if (!isKept) return []
-    if (isScalar || Array.isArray(one)) return [[key, one]]
-    return [[key, withoutInstances(one as object, depth - 1)]]
+  const entries = Object.keys(value).slice(0, MAX_ENTRIES).flatMap((key): Array<[string, unknown]> => {
+    const one: unknown = Object.getOwnPropertyDescriptor(value, key)?.value
+    const isScalar = typeof one !== 'function' && (Object(one) !== one || types.isDate(one))
+    if (isScalar || (Array.isArray(one) && isData(one))) return [[key, one]]
+    return isData(one) && depth > 0 ? [[key, withoutInstances(one, depth - 1)]] : []
   })
   return Object.fromEntries(entries)
 }

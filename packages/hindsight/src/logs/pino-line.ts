@@ -1,5 +1,5 @@
 import { parsedJson } from '../call.js'
-import { inspectValue } from '../view/text.js'
+import { cutBeforeWord, inspectValue } from '../view/text.js'
 
 /** Characters of one line. Of a longer one only the message is kept. */
 export const MAX_LINE = 32 * 1024
@@ -65,5 +65,5 @@ export function cutLine (line: PinoLine): PlainLine {
   const { channel, message } = parsedLine(line)
   const note = `${line.text.length.toLocaleString('en')} characters: the fields of this line were left out`
   // Copied, since a slice would keep the whole string in memory.
-  return { channel, message: Buffer.from(message.slice(0, MAX_LINE)).toString(), context: { cut: note } }
+  return { channel, message: Buffer.from(cutBeforeWord(message, MAX_LINE)).toString(), context: { cut: note } }
 }

@@ -2,7 +2,7 @@ import { cachedFunction, cachedByObject } from '../call.js'
 import { inAnyEncoding, maskerOf } from './known-secrets.js'
 import { isAuthorizationCode, isHarmless, MASKED, nameTest, type MaskPattern } from './names.js'
 import { maskSource } from './source.js'
-import { maskProse } from './text.js'
+import { cutMasked, maskProse } from './text.js'
 import { maskUrl } from './url.js'
 import { maskValue } from './value.js'
 
@@ -58,6 +58,12 @@ export class Mask {
     return `${scheme} ${MASKED}`
   }
 
+  /** Masks a text, and truncates it then to `max` characters: a secret is not recognized by its beginning. */
+  cut (text: string, max: number): string {
+    const { shown, rest } = cutMasked(this.text, text, max)
+    return rest === 0 ? shown : `${shown}… (${rest.toLocaleString('en')} more characters)`
+  }
+
   headers (record: Record<string, unknown>): Record<string, string | string[]> {
     const given = Object.entries(record).filter(([, value]) => value !== undefined && value !== null)
     return Object.fromEntries(given.map(([name, value]) => [name, Array.isArray(value)
@@ -66,8 +72,8 @@ export class Mask {
   }
 
   /** Any value as plain JSON data, bounded in depth and size, its fields masked by their names. */
-  value (value: unknown): unknown {
-    return maskValue(this, value)
+  value (value: unknown, maxText?: number): unknown {
+    return maskValue(this, value, maxText)
   }
 
   /** Lines of source code: the literals that are assigned to secret names, and credentials with a known shape. */

@@ -106,7 +106,8 @@ export function isAuthorizationCode (name: string, value: unknown): boolean {
 
 /** Whether a value under a secret name is no secret: `max_tokens: 512`, `seed: 42`, `session: null`. */
 export function isHarmless (name: string, value: unknown): boolean {
-  if (typeof value === 'object') return value === null
+  // A function may have a method toString of the application.
+  if (typeof value === 'object' || typeof value === 'function') return value === null
   const text = String(value)
   // A copied variable has a character before words that are no texts.
   if (/^(?:true|false|null|undefined|none|nil|\0undefined(?:, or not known)?)$/i.test(text)) return true

@@ -1,8 +1,13 @@
+import { types } from 'node:util'
 import { isAuthorizationCode, isHarmless, MASKED, valueFieldTest } from './names.js'
+import { cutMasked } from './text.js'
+import { findProperty, JsonReader, readEntries, type ObjectEntries } from './read-object.js'
 
 const MAX_DEPTH = 12
 const MAX_ENTRIES = 5_000
-/** Characters of one text: a longer one is truncated before it is masked. */
+/** Parameters of a statement in which secret names are searched. */
+const MAX_PARAMETERS = 200
+/** Characters of one text. */
 const MAX_TEXT = 9_000
 /** Common names of fields: in a list such as `["token", "id"]` the second item is no value of the first. */
 const FIELD = new RegExp('^(?:_?id|uuid|asc|desc|ASC|DESC|name|e?mail|user(?:name)?|login|type|status|state|roles?|' +
@@ -24,17 +29,20 @@ interface ValueMask {
 }
 
 /** Turns any value into plain JSON data, bounded in depth and size, its fields masked by their names. */
-export function maskValue (mask: ValueMask, root: unknown): unknown {
-  return new ValueMasker(mask).visit(root, false)
+export function maskValue (mask: ValueMask, root: unknown, maxText = MAX_TEXT): unknown {
+  return new ValueMasker(mask, maxText).visit(root, false)
 }
 
 class ValueMasker {
   readonly #mask: ValueMask
+  readonly #maxText: number
+  readonly #reader = new JsonReader()
   readonly #ancestors: object[] = []
   #entries = 0
 
-  constructor (mask: ValueMask) {
+  constructor (mask: ValueMask, maxText: number) {
     this.#mask = mask
+    this.#maxText = maxText
   }
 
   visit (value: unknown, hidden: boolean, hasKeys = false): unknown {
@@ -48,84 +56,79 @@ class ValueMasker {
     // A card number may have the type number.
     if (Number.isInteger(value) && text(String(value)) === MASKED) return MASKED
     if (Number.isFinite(value)) return value
-    if (typeof value === 'function') return `[function ${value.name}]`
+    if (typeof value === 'function') return `[function ${String(findProperty(value, 'name')?.value ?? '')}]`
     return String(value)
   }
 
   #object (value: object, hidden: boolean, hasKeys: boolean): unknown {
     if (this.#ancestors.includes(value)) return '[circular]'
     if (this.#ancestors.length >= MAX_DEPTH) return '[too deep]'
-    if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes]`
+    if (ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value)) return `[binary, ${value.byteLength} bytes]`
     this.#ancestors.push(value)
-    try {
-      if ('toJSON' in value && typeof value.toJSON === 'function') return this.visit(value.toJSON(), hidden, hasKeys)
-      if (value instanceof Set || Array.isArray(value)) return this.#items([...value], hidden)
-      return this.#fields(value, hidden, hasKeys)
-    } catch (error) {
-      // A getter, a proxy or a toJSON of the application may throw.
-      return `[unreadable: ${this.#mask.text(error instanceof Error ? error.message : String(error))}]`
-    } finally {
-      this.#ancestors.pop()
-    }
+    const json = this.#reader.replacementOf(value)
+    let shown: unknown
+    if (json !== null) shown = this.visit(json.value, hidden, hasKeys)
+    else shown = this.#entriesOf(value, hidden, hasKeys)
+    this.#ancestors.pop()
+    return shown
   }
 
-  #fields (value: object, hidden: boolean, hasKeys: boolean): unknown {
+  #entriesOf (value: object, hidden: boolean, hasKeys: boolean): unknown {
+    const free = Math.max(0, MAX_ENTRIES - this.#entries)
+    const read = readEntries(value, free)
+    // The note of how many are left out is an entry, too.
+    if (read.size > free) read.entries.length = Math.max(0, free - 1)
+    this.#entries += read.entries.length
+    return read.isList ? this.#items(read, hidden) : this.#fields(read, hidden, hasKeys)
+  }
+
+  #fields ({ entries, size }: ObjectEntries, hidden: boolean, hasKeys: boolean): unknown {
     const { hides, mentions } = this.#mask
-    const entries = value instanceof Map ? [...value] : Object.entries(value)
-    const all = entries.map(([name, item]): [string, unknown] => [String(name), item])
-    if (value instanceof Error) all.unshift(['name', value.name], ['message', value.message], ['cause', value.cause])
-    if (all.length === 0) return {}
-    const isValue = valueFieldTest(all, (name) => this.#isSecretName(name))
+    const isValue = valueFieldTest(entries, (name) => this.#isSecretName(name))
     // Errors of database clients have both, `{ query: 'select … where token = $1', parameters: ['…'] }`.
-    const isOfSecret = all.some(([name, item]) => PARAMETERS.test(name) && typeof item === 'object' &&
-      all.some(([other, statement]) => STATEMENT.test(other) && typeof statement === 'string' &&
-        [statement, ...Object.values(Object(item))].some((text) => typeof text === 'string' && mentions(text))))
-    const kept = this.#bounded(all)
+    const isOfSecret = entries.some(([name, item]) => PARAMETERS.test(name) && typeof item === 'object' &&
+      entries.some(([other, statement]) => STATEMENT.test(other) && typeof statement === 'string' &&
+        [statement, ...parametersIn(item)].some((text) => typeof text === 'string' && mentions(text))))
     const shown: Array<[string, unknown]> = []
     let masked = 0
-    for (const [name, item] of kept) {
+    for (const [name, item] of entries) {
       if (item === undefined) continue
       const isSecret = hides(name) ? !isHarmless(name, item) : isAuthorizationCode(name, item)
       const isHidden = hidden || isSecret || isValue(name) || (isOfSecret && PARAMETERS.test(name))
       const shownName = hasKeys && !WORD.test(name) ? `${MASKED} (${++masked})` : this.#boundedText(name)
       shown.push([shownName, this.visit(item, isHidden, KEYED.test(name))])
     }
-    if (kept.length < all.length) shown.push(['…', `${(all.length - kept.length).toLocaleString('en')} more fields`])
+    if (entries.length < size) shown.push(['…', `${(size - entries.length).toLocaleString('en')} more fields`])
     return Object.fromEntries(shown)
   }
 
-  #items (all: unknown[], hidden: boolean): unknown[] {
-    const kept = this.#bounded(all)
-    const shown = kept.map((item, i) => {
+  #items ({ entries, size }: ObjectEntries, hidden: boolean): unknown[] {
+    const shown = entries.map(([, item], i) => {
       // Headers are often lists of names and values in turn, and so are the arguments of a command.
-      const before = kept[i - 1]
-      const isValue = (all.length % 2 === 0 && i % 2 === 1) || (typeof before === 'string' && before.startsWith('-'))
+      const before = entries[i - 1]?.[1]
+      const isValue = (size % 2 === 0 && i % 2 === 1) || (typeof before === 'string' && before.startsWith('-'))
       const isField = typeof item === 'string' && FIELD.test(item)
       return this.visit(item, hidden || (isValue && this.#isSecretName(before) && !isField))
     })
-    if (kept.length < all.length) shown.push(`… (${(all.length - kept.length).toLocaleString('en')} more items)`)
+    if (entries.length < size) shown.push(`… (${(size - entries.length).toLocaleString('en')} more items)`)
     return shown
   }
 
   // The last segment of a path: `{ path: ['user', 'password'], input: '…' }`.
   #isSecretName (given: unknown): boolean {
-    const name: unknown = Array.isArray(given) ? given.at(-1) : given
+    const name: unknown = Array.isArray(given) && !types.isProxy(given) ? given[given.length - 1] : given
     return typeof name === 'string' && name.length <= 128 && this.#mask.hides(name)
-  }
-
-  #bounded<T> (list: T[]): T[] {
-    const free = Math.max(0, MAX_ENTRIES - this.#entries)
-    // The note of how many are left out is an entry, too.
-    let kept = list
-    if (list.length > free) kept = list.slice(0, Math.max(0, free - 1))
-    this.#entries += kept.length
-    return kept
   }
 
   #boundedText (given: string): string {
     const { text } = this.#mask
-    if (given.length <= MAX_TEXT) return text(given)
-    const left = Buffer.byteLength(given.slice(MAX_TEXT)).toLocaleString('en')
-    return `${text(given.slice(0, MAX_TEXT))}… (${left} more bytes)`
+    if (given.length <= this.#maxText) return text(given)
+    const { shown, rest } = cutMasked(text, given, this.#maxText)
+    if (rest === 0) return shown
+    return `${shown}… (${Buffer.byteLength(given.slice(-rest)).toLocaleString('en')} more bytes)`
   }
+}
+
+function parametersIn (value: unknown): unknown[] {
+  return value === null ? [] : readEntries(value as object, MAX_PARAMETERS).entries.map(([, item]) => item)
 }

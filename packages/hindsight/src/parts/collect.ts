@@ -1,12 +1,14 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { types } from 'node:util'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { attemptCall } from '../call.js'
+import { attemptCall, synchronousResult } from '../call.js'
 import { performance } from '../clock.js'
 import { errorsOf } from '../errors/masked-exceptions.js'
 import { classOf, messageOf } from '../errors/thrown-value.js'
-import { isStream } from '../http/responses.js'
 import type { RequestTrace } from '../recording/trace.js'
+import { isResponse } from '../http/responses.js'
+import { findProperty, isPlainObject, JsonReader, readEntries } from '../mask/read-object.js'
 import type { Recording } from '../recording/recording.js'
 import type { ProfiledRoute, UnfinishedProfile } from '../store/profile.js'
 import { cutText } from '../view/text.js'
@@ -16,6 +18,8 @@ const MAX_BYTES = 64 * 1024
 const MAX_DEPTH = 16
 /** Of a copy of all data. */
 const MAX_COPY_DEPTH = 24
+/** Bytes of an entry of a copy, at least. */
+const MIN_ENTRY = 4
 /** Characters of the name of a field. */
 const MAX_NAME = 500
 /** Characters of one text that count for the limit: the profile truncates longer ones. */
@@ -27,7 +31,7 @@ export function collectData (
 ): Record<string, unknown> {
   return Object.fromEntries(collectors.map(({ name, collect }) =>
     // A copy: the application may change its data later.
-    [name, attemptCall(() => snapshotOf((collect(request, reply) as unknown) ?? null), failure)]))
+    [name, attemptCall(() => snapshotOf(synchronousResult(collect(request, reply) as unknown) ?? null), failure)]))
 }
 
 /** The function of the application that makes the response. */
@@ -81,44 +85,64 @@ export function watchChannels (
 }
 
 /**
- * A copy of plain objects and lists, up to about 64 kB: later changes do not affect it. `type` is the media type, for
- * the description of binary content; `replace` returns the replacement of an object.
+ * A copy of any value as lists and plain objects, up to about 64 kB: later changes do not affect it. No getter and no
+ * trap of a proxy runs. `type` is the media type, for the description of binary content; `replace` returns the
+ * replacement of an object.
  */
 export function snapshotOf (root: unknown, type = '', replace = (value: object): unknown => value): unknown {
-  return binaryText(root, type) ?? copy(root, 0, { left: MAX_BYTES }, replace)
+  return binaryText(root, type) ?? new Snapshot(replace).copy(root, [])
 }
 
-function copy (given: unknown, depth: number, budget: { left: number }, replace: (value: object) => unknown): unknown {
-  const value = typeof given === 'object' && given !== null ? replace(given) : given
-  budget.left -= typeof value === 'string' ? Math.min(value.length, MAX_TEXT) + 2 : 4
-  if (typeof value !== 'object' || value === null) return value
-  const binary = binaryText(value)
-  if (binary !== null) return binary
-  if (depth >= MAX_DEPTH) return '[too deep]'
-  const isList = Array.isArray(value)
-  const prototype: unknown = Object.getPrototypeOf(value)
-  // Instances of classes are serialized when the profile is written.
-  if (!isList && prototype !== Object.prototype && prototype !== null) return value
-  const names = Object.keys(value)
-  const kept: Array<[name: string, value: unknown]> = []
-  for (const name of names) {
-    if (budget.left <= 0) {
-      const omitted = (names.length - kept.length).toLocaleString('en')
-      kept.push(['…', isList ? `… (${omitted} more items)` : `${omitted} more fields`])
-      break
-    }
-    if (!isList) budget.left -= name.length + 4
-    kept.push([name, copy((value as Record<string, unknown>)[name], depth + 1, budget, replace)])
+class Snapshot {
+  readonly #replace: (value: object) => unknown
+  readonly #reader = new JsonReader()
+  /** Bytes. */
+  #left = MAX_BYTES
+
+  constructor (replace: (value: object) => unknown) {
+    this.#replace = replace
   }
-  return isList ? kept.map(([, item]) => item) : Object.fromEntries(kept)
+
+  copy (given: unknown, ancestors: readonly unknown[]): unknown {
+    const value = typeof given === 'object' && given !== null ? this.#replace(given) : given
+    this.#left -= typeof value === 'string' ? Math.min(value.length, MAX_TEXT) + 2 : 4
+    if (typeof value !== 'object' || value === null) return value
+    const binary = types.isProxy(value) || isPlainObject(value) ? null : binaryText(value)
+    if (binary !== null) return binary
+    if (ancestors.includes(value)) return '[circular]'
+    if (ancestors.length >= MAX_DEPTH) return '[too deep]'
+    const within = [...ancestors, value]
+    const json = this.#reader.replacementOf(value)
+    return json === null ? this.#entriesOf(value, within) : this.copy(json.value, within)
+  }
+
+  #entriesOf (value: object, within: readonly unknown[]): unknown {
+    const { isList, size, entries } = readEntries(value, Math.max(0, this.#left) / MIN_ENTRY)
+    const kept: typeof entries = []
+    for (const [name, item] of entries) {
+      if (this.#left <= 0) break
+      if (!isList) this.#left -= name.length + 4
+      kept.push([name, this.copy(item, within)])
+    }
+    if (kept.length < size) {
+      const omitted = (size - kept.length).toLocaleString('en')
+      kept.push(['…', isList ? `… (${omitted} more items)` : `${omitted} more fields`])
+    }
+    return isList ? kept.map(([, item]) => item) : Object.fromEntries(kept)
+  }
 }
 
 /** A description of content that is not text; null for text and plain values. */
 export function binaryText (value: unknown, type = ''): string | null {
+  const pipe = findProperty(value, 'pipe')
+  // A getter, or a proxy.
+  if (pipe === undefined) return null
   const media = type === '' ? '' : `, ${type.split(';', 1)[0]?.trim()}`
-  if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return `[binary, ${value.byteLength} bytes${media}]`
+  if (ArrayBuffer.isView(value) || types.isAnyArrayBuffer(value)) return `[binary, ${value.byteLength} bytes${media}]`
   if (value instanceof Blob) return `[binary, ${value.size} bytes${media}]`
-  if (isStream(value)) return `[stream ${classOf(value) || 'Object'}]`
+  const methods = [pipe.value, findProperty(value, 'getReader')?.value]
+  const isStream = methods.some((one) => typeof one === 'function') || isResponse(value)
+  if (isStream) return `[stream ${classOf(value) || 'Object'}]`
   // Parsers may have decoded binary content.
   const isBinary = typeof value === 'string' && value.slice(0, 1_000).includes('\0')
   return isBinary ? `[binary, ${Buffer.byteLength(value)} bytes${media}]` : null

@@ -1,6 +1,9 @@
-import { inspect } from 'node:util'
 import t from 'tap'
+import { flattenError, maskExceptions } from '../../src/errors/masked-exceptions.js'
 import { createMask } from '../../src/mask/mask.js'
+import { copyOfParameters } from '../../src/parts/queries/trace.js'
+import { cutBeforeWord } from '../../src/view/text.js'
+import { Account, HIDDEN, PLANTED } from './planted.js'
 
 const mask = createMask()
 
@@ -154,7 +157,10 @@ t.test('a value is masked at any depth and becomes plain JSON', async t => {
     ['dates', new Date(0), '1970-01-01T00:00:00.000Z'],
     ['maps and sets', new Map<string, unknown>([['token', 'x'], ['s', new Set([1])]]), { token: '******', s: [1] }],
     ['errors', Object.assign(new Error('m'), { code: 'E' }), { name: 'Error', message: 'm', code: 'E' }],
-    ['a getter that throws', { get a () { throw new Error('no') } }, '[unreadable: no]'],
+    ['a getter', { get a () { throw new Error('no') } }, { a: '[getter]' }],
+    ['a proxy', [new Proxy({}, { ownKeys () { throw new Error('no') } })], ['[proxy]']],
+    ['a toJSON that throws', { toJSON () { throw new Error('password=no') } }, '[unreadable: password=******]'],
+    ['a map by objects', new Map([[{ toString () { throw new Error('no') } }, 1]]), { '[object]': 1 }],
     ['a name that is a trap', JSON.parse('{"__proto__":{"password":"x"}}'), JSON.parse('{"__proto__":{"password":"******"}}')],
     ['nothing', undefined, null]
   ] as const) {
@@ -173,7 +179,29 @@ t.test('omitted parts of a value are noted', async t => {
   t.equal((mask.value(Array.from({ length: 20_000 }, () => 1)) as unknown[]).at(-1), '… (15,001 more items)')
   t.equal((mask.value(Object.fromEntries(Array.from({ length: 6_000 }, (_, i) => [`n${i}`, 1]))) as Record<string, unknown>)['…'], '1,001 more fields')
   t.equal(mask.value('é'.repeat(10_000)), `${'é'.repeat(9_000)}… (2,000 more bytes)`)
-  t.equal(mask.value(`postgres://user:s3cret${'x'.repeat(9_000)}@host`), 'postgres://user:******… (27 more bytes)', 'truncated before its host')
+  t.equal(mask.value(`postgres://user:s3cret${'x'.repeat(9_000)}@host`), 'postgres://user:******@host', 'masked before it is truncated')
+})
+
+t.test('a secret is not shown where a text is truncated', async (t) => {
+  const secret = `ghp_${'a1'.repeat(18)}`
+  for (let at = 60; at <= 100; at++) {
+    const text = `${'word '.repeat(30).slice(0, at - 1)} ${secret} ${'x'.repeat(10)}`
+    const error = Object.assign(new Error('x'.repeat(19_900) + text), { detail: 'y'.repeat(1_900) + text })
+    for (const [how, shown] of [
+      ['cut', mask.cut(text, 100)],
+      ['cut, long', mask.cut(text + ' z'.repeat(5_000), 100)],
+      ['value', mask.value({ text }, 100)],
+      ['text', mask.text(cutBeforeWord(text, 100))],
+      ['error', maskExceptions(flattenError(error), mask).map(({ message, stack, fields }) => [message, stack, fields])],
+      ['parameters', mask.value(copyOfParameters(['z'.repeat(1_900) + text]))]
+    ] as const) {
+      if (/ghp_|a1a1/.test(JSON.stringify(shown))) t.fail(`${how}, at ${at}: ${JSON.stringify(shown)}`)
+    }
+  }
+  t.equal(mask.cut('abcdef', 4), 'abcd… (2 more characters)')
+  t.equal(mask.cut('a'.repeat(10_000), 4), 'aaaa… (9,996 more characters)')
+  t.equal(mask.cut(secret, 6), '******')
+  t.equal(cutBeforeWord('one two three', 9), 'one two … (5 more characters)')
 })
 
 t.test('secrets are found by their form, under any name', async t => {
@@ -279,10 +307,6 @@ t.test('secrets of a content security policy are masked, and its nonces stay', a
   t.equal(createMask(['content-security-policy']).header('Content-Security-Policy', policy), '******')
 })
 
-const SECRET = 'hunter22'
-
-class Account { user = 'ada'; recoveryCode = SECRET }
-
 t.test('names of secrets match in every spelling', async t => {
   for (const name of [
     'SAMLResponse', 'assertion', 'code_verifier', 'deviceCode', 'mfa_code', 'TOTP', 'backup-codes', 'mnemonic',
@@ -293,9 +317,9 @@ t.test('names of secrets match in every spelling', async t => {
     'kennwort', 'wachtwoord',
     'пароль', '密码', 'パスワード'
   ]) {
-    t.same(mask.value({ [name]: SECRET }), { [name]: '******' }, `a field ${name}`)
-    t.equal(mask.text(`sent ${name}=${SECRET} to it`), `sent ${name}=****** to it`, `a text with ${name}`)
-    t.notMatch(mask.url(`/?${encodeURIComponent(name)}=${SECRET}`), SECRET, `a parameter ${name}`)
+    t.same(mask.value({ [name]: HIDDEN }), { [name]: '******' }, `a field ${name}`)
+    t.equal(mask.text(`sent ${name}=${HIDDEN} to it`), `sent ${name}=****** to it`, `a text with ${name}`)
+    t.notMatch(mask.url(`/?${encodeURIComponent(name)}=${HIDDEN}`), HIDDEN, `a parameter ${name}`)
   }
 })
 
@@ -315,67 +339,17 @@ t.test('names that only resemble those of secrets', async t => {
   t.equal(mask.url('/callback?code=swordfish&state=x'), '/callback?code=******&state=x')
 })
 
-// Each holds the secret once or more.
-const planted: ReadonlyArray<readonly [kind: string, text: string]> = [
-  ['a Map', "Map(1) { 'password' => '#' }"],
-  ['a Map, inspected', inspect(new Map([['password', SECRET]]))],
-  ['an instance, inspected', inspect(new Account())],
-  ['an object, inspected with colors', inspect({ otp: SECRET }, { colors: true })],
-  ['a Map, inspected with colors', inspect(new Map([['password', SECRET]]), { colors: true })],
-  ['colors in JSON', JSON.stringify({ msg: inspect({ pin: SECRET }, { colors: true }) })],
-  ['colors around the name and the sign', '\x1b[36mpin\x1b[0m\x1b[1m=\x1b[0m#'],
-  ['a Set under a secret name', "secrets: Set(2) { '#', 'b' }"],
-  ['a list under a secret name', "{ tokens: [ 'a', '#' ], user: 'b' }"],
-  ['Python, unicode', "{'password': u'#'}"],
-  ['Python, bytes', "{b'token': b'#'}"],
-  ['Python, a keyword argument', "User(name='ada', password='#')"],
-  ['Ruby', '{:password=>"#"}'],
-  ['Go', 'map[password:# user:ada]'],
-  ['Java', 'User[name=ada, password=Optional[#]]'],
-  ['Rust', 'Config { password: Some("#") }'],
-  ['ODBC, braces', 'Driver={SQL Server};Password={p;#};Uid=sa'],
-  ['ADO.NET, quotes', 'Server=h;Password="a;b""#";User=x'],
-  ['libpq', "host=h user=ada password='#' dbname=x"],
-  ['Azure', 'AccountName=a;AccountKey=#==;EndpointSuffix=x'],
-  ['JSON in JSON in JSON', JSON.stringify(JSON.stringify({ a: JSON.stringify({ password: SECRET }) }))],
-  ['percent-encoded JSON', 'data=%7B%22password%22%3A%22#%22%7D'],
-  ['JSON in HTML', '&quot;password&quot;:&quot;#&quot;'],
-  ['XML, CDATA', '<Password><![CDATA[#]]></Password>'],
-  ['XML, an attribute', '<add key="Password" value="#"/>'],
-  ['XML, a nested element', '<soap:Header><AuthToken>#</AuthToken></soap:Header>'],
-  ['HTML', '<input type="hidden" name="csrf_token" value="#">'],
-  ['HTML, the value first', '<input value="#" type="hidden" name="csrf_token">'],
-  ['HTML, without quotes', '<input value=# name=password>'],
-  ['HTML, a name with a blank', '<input value="#" name="api key">'],
-  ['XML, an element with a name', '<param name="password">#</param>'],
-  ['a name of two words', 'the encryption key: #'],
-  ['a name in parentheses', 'env(PASSWORD)=#'],
-  ['a quote in a bare value', 'DB_PASSWORD=#"#'],
-  ['an apostrophe in a bare value', "password: #'#"],
-  ['a backtick in a bare value', 'password=#`#'],
-  ['a sign in a bare value', 'password: #<B#'],
-  ['a reference in a bare value', 'password=#&amp;#'],
-  ['SQL, IDENTIFIED BY', "CREATE USER ada IDENTIFIED BY '#'"],
-  ['SQL, PASSWORD', "ALTER ROLE ada WITH ENCRYPTED PASSWORD '#'"],
-  ['SQL, INSERT', "INSERT INTO users (name, password) VALUES ('o''hara, x', 'y'), ('b', '#')"],
-  ['SQL, INSERT with functions', "INSERT INTO users (id, password) VALUES (now(), crypt('#', gen_salt('bf')))"],
-  ['SQL, WHERE', "SELECT 1 FROM users WHERE password <> '#'"],
-  ['SQL, LIKE', "SELECT 1 FROM users WHERE password NOT ILIKE N'#%'"],
-  ['SQL, IN', "SELECT 1 FROM users WHERE u.api_token IN ('x', '#')"],
-  ['SQL, a message', 'Key (email, api_token)=(a@b.test, #) already exists.']
-]
-
 t.test('secrets are masked in texts of many kinds', async t => {
-  for (const [kind, text] of planted) {
-    const shown = mask.text(text.replaceAll('#', SECRET))
-    t.notMatch(shown, SECRET, `${kind}: ${shown}`)
+  for (const [kind, text] of PLANTED) {
+    const shown = mask.text(text.replaceAll('#', HIDDEN))
+    t.notMatch(shown, HIDDEN, `${kind}: ${shown}`)
     t.match(shown, '******', kind)
   }
 })
 
 t.test('secrets are masked in values of many kinds', async t => {
   for (const [kind, value] of [
-    ['an error of a validator', { path: ['user', 'password'], input: SECRET }],
+    ['an error of a validator', { path: ['user', 'password'], input: HIDDEN }],
     ['an instance', new Account()],
     ['a number of a card', { note: '4111 1111 1111 1111', hunter22: 4111111111111111 }]
   ] as const) t.notMatch(JSON.stringify(mask.value(value)), /: ?"hunter22|1111/, kind)

@@ -1,7 +1,7 @@
 import { format } from 'node:util'
 import { recordingIn } from '../../recording/trace.js'
 import type { LogLevel } from '../../logs/log-record.js'
-import { cutText } from '../../view/text.js'
+import { cutBeforeWord } from '../../view/text.js'
 import { watchChannels } from '../collect.js'
 import type { Part } from '../part.js'
 
@@ -30,7 +30,7 @@ function record (level: LogLevel, values: readonly unknown[]): void {
   if (typeof values[0] === 'string' && values[0].startsWith(`(${process.release.name}:${process.pid}) `)) return
   isFormatting = true
   try {
-    const message = cutText(format(...values), MAX_TEXT)
+    const message = cutBeforeWord(format(...values), MAX_TEXT)
     log.note(level, { channel: 'console', message, context: {} })
     if (level === 'error') log.keepError(values)
   } finally {

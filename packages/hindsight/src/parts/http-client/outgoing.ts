@@ -4,6 +4,7 @@ import { performance, roundTime } from '../../clock.js'
 import { appSource, appSources } from '../../errors/stack-frame.js'
 import { codeOf, messageOf, nameOf } from '../../errors/thrown-value.js'
 import type { Mask } from '../../mask/mask.js'
+import { cutMasked } from '../../mask/text.js'
 import type { HookRun } from '../../recording/event-recorder.js'
 import type { Recording } from '../../recording/recording.js'
 import { onWorkEnd, recordingIn, requestContext, type ContextRecording, type Services } from '../../recording/trace.js'
@@ -67,7 +68,7 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
   const { method, url } = call
-  const name = (mask: Mask): string => `${method} ${mask.url(url.slice(0, MAX_URL))}`
+  const name = (mask: Mask): string => `${method} ${cutMasked(mask.url, url, MAX_URL).shown}`
   const begun: Call = { ...call, name, startedAt, frames: call.frames || framesHere(), hook: context?.hook }
   if (current.services.settings.callBodies === true) {
     begun.requestBody = { size: 0, start: [] }
@@ -191,7 +192,7 @@ function recorded (call: Call, { mask, settings }: Services, { timing, until }: 
   }
   return {
     method: method.slice(0, 100),
-    url: mask.url(url.slice(0, MAX_URL)),
+    url: cutMasked(mask.url, url, MAX_URL).shown,
     status: status ?? null,
     start: roundTime(startedAt - timing.startedAt),
     duration: isOpen ? null : roundTime(endedAt - startedAt),

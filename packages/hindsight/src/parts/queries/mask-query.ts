@@ -169,7 +169,7 @@ export function errorOf (
   // Of Sequelize: that of the database.
   const error = parent instanceof Error ? parent : given
   const copy = copyFields(error, ['sql', ...ERROR_FIELDS])
-  const shown = (text: string): string => mask.text(cutText(text, 1_000))
+  const shown = (text: string): string => mask.cut(text, 1_000)
   // Sequelize has replaced names: the position is that in another text.
   const isOther = typeof copy.sql === 'string' && copy.sql !== statement
   const fields = ERROR_FIELDS.filter((name) => name !== 'position' || !isOther).flatMap((name) => {
@@ -182,7 +182,7 @@ export function errorOf (
   // Of Prisma: after an excerpt of the code.
   const message = flattenError(error)[0]?.message.replace(/^\s*Invalid `[^]*\n/, '') ?? ''
   return {
-    message: mask.text(cutText(message, 2_000)),
+    message: mask.cut(message, 2_000),
     ...Object.fromEntries(fields),
     ...!isOther && position > 0 && {
       position: shownPosition(system, cutText(statement, MAX_STATEMENT), texts, position)

@@ -1,9 +1,9 @@
 import { types } from 'node:util'
 import { attemptCall } from '../../call.js'
 import { shortFile } from '../../errors/stack-frame.js'
-import { cutText, formatInteger } from '../../view/text.js'
+import { JsonReader, readEntries } from '../../mask/read-object.js'
+import { cutBeforeWord, formatInteger } from '../../view/text.js'
 import { lineOf } from '../read.js'
-import { isPlain } from './mask-document.js'
 import type { RecordedQuery } from './recorded-query.js'
 
 /** A query with what is compared of it, and not stored. */
@@ -34,13 +34,13 @@ const MAX_BINARY = 64
 
 /** A bounded copy of parameters: an application may change them when the query was sent. */
 export function copyOfParameters (parameters: unknown): unknown {
-  return copy(parameters, 0, { left: MAX_ALL })
+  return copy(parameters, 0, { left: MAX_ALL, reader: new JsonReader() })
 }
 
-interface Budget { left: number }
+interface Budget { left: number, reader: JsonReader }
 
 function copy (value: unknown, depth: number, budget: Budget): unknown {
-  if (typeof value === 'string') return cutText(value, MAX_TEXT)
+  if (typeof value === 'string') return cutBeforeWord(value, MAX_TEXT)
   if (typeof value !== 'object' || value === null) return value
   if (ArrayBuffer.isView(value)) {
     const { buffer, byteOffset, byteLength } = value
@@ -49,33 +49,14 @@ function copy (value: unknown, depth: number, budget: Budget): unknown {
   }
   if (depth >= MAX_DEPTH) return '[too deep]'
   if (types.isRegExp(value)) return String(value)
-  if (types.isMap(value) || types.isSet(value)) return copy([...value], depth + 1, budget)
-  if (Array.isArray(value)) return copyList(value, depth, budget)
-  // Instances of classes, such as dates and identifiers, are serialized when the profile is made.
-  if (!isPlain(value)) return value
-  return copyFields(value, depth, budget)
-}
-
-/** The number of entries that are copied. */
-function takeEntries (length: number, budget: Budget): number {
-  const count = Math.min(length, MAX_ENTRIES, Math.max(0, budget.left))
-  budget.left -= count
-  return count
-}
-
-function copyList (list: readonly unknown[], depth: number, budget: Budget): unknown[] {
-  const count = takeEntries(list.length, budget)
-  const items = list.slice(0, count).map((item) => copy(item, depth + 1, budget))
-  if (list.length > count) items.push(`… (${formatInteger(list.length - count)} more items)`)
-  return items
-}
-
-function copyFields (value: Record<string, unknown>, depth: number, budget: Budget): Record<string, unknown> {
-  const names = Object.keys(value)
-  const count = takeEntries(names.length, budget)
-  const fields = names.slice(0, count).map((name): [string, unknown] => [name, copy(value[name], depth + 1, budget)])
-  if (names.length > count) fields.push(['…', `${formatInteger(names.length - count)} more fields`])
-  return Object.fromEntries(fields)
+  const json = budget.reader.replacementOf(value)
+  if (json !== null) return copy(json.value, depth + 1, budget)
+  const { isList, size, entries } = readEntries(value, Math.min(MAX_ENTRIES, budget.left))
+  budget.left -= entries.length
+  const copied = entries.map(([name, item]): [string, unknown] => [name, copy(item, depth + 1, budget)])
+  const omitted = formatInteger(size - entries.length)
+  if (size > entries.length) copied.push(['…', isList ? `… (${omitted} more items)` : `${omitted} more fields`])
+  return isList ? copied.map(([, item]) => item) : Object.fromEntries(copied)
 }
 
 /** What is left of values that are too long. */

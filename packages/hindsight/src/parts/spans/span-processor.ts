@@ -3,8 +3,6 @@ import type { HookRun } from '../../recording/event-recorder.js'
 import { requestContext } from '../../recording/trace.js'
 import type { Mask } from '../../mask/mask.js'
 import type { SpanOwner } from '../../recording/recording.js'
-import { cutText } from '../../view/text.js'
-import { plainCopy } from '../collect.js'
 import { definePart } from '../part.js'
 import type { Data } from '../read.js'
 
@@ -110,7 +108,7 @@ function startOf ({ startTime }: SpanLike): number {
  * Null for a span of another form, such as that of an unknown version of the SDK.
  */
 function recorded (span: SpanLike, start: number, mask: Mask, isEnded: boolean): Data | null {
-  const nameOf = (text: unknown): string => mask.text(String(text).slice(0, MAX_NAME))
+  const nameOf = (text: unknown): string => mask.cut(String(text), MAX_NAME)
   try {
     const { traceId, spanId } = span.spanContext()
     const { parentSpanContext, kind = 0, status, duration, attributes = {}, instrumentationScope } = span
@@ -124,8 +122,8 @@ function recorded (span: SpanLike, start: number, mask: Mask, isEnded: boolean):
       scope: nameOf(instrumentationScope?.name ?? ''),
       start: roundTime(start),
       duration: isEnded && duration !== undefined ? roundTime(milliseconds(duration)) : null,
-      ...(status?.code === ERROR && { error: mask.text(String(status.message ?? '').slice(0, MAX_TEXT)) }),
-      attributes: mask.value(plainCopy(first, (text) => cutText(text, MAX_TEXT)))
+      ...(status?.code === ERROR && { error: mask.cut(String(status.message ?? ''), MAX_TEXT) }),
+      attributes: mask.value(first, MAX_TEXT)
     }
   } catch {
     return null

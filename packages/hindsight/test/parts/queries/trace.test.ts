@@ -8,9 +8,11 @@ t.test('a copy of parameters does not change with them', async t => {
   Object.assign(given[2] as object, { list: [], added: true })
   id[0] = 0
   t.same(copy, [1, 'a', { list: [1], none: null }, Buffer.from('ab')])
-  const date = new Date(0)
-  t.equal((copyOfParameters([date]) as unknown[])[0], date, 'instances are kept')
-  t.same(copyOfParameters({ name: /a/i, tags: new Set([1]), by: new Map([['a', /b/]]) }), { name: '/a/i', tags: [1], by: [['a', '/b/']] })
+  class Id {
+    toJSON (): string { return 'id' }
+  }
+  t.same(copyOfParameters([new Date(0), new Id(), new Proxy({}, {})]), ['1970-01-01T00:00:00.000Z', 'id', '[proxy]'])
+  t.same(copyOfParameters({ name: /a/i, tags: new Set([1]), by: new Map([['a', /b/]]) }), { name: '/a/i', tags: [1], by: { a: '/b/' } })
   t.equal(copyOfParameters(undefined), undefined)
 })
 
@@ -18,6 +20,8 @@ t.test('a copy is bounded', async t => {
   t.same(copyOfParameters([Buffer.alloc(65), new Uint16Array(100), 'x'.repeat(2_001)]),
     ['[binary, 65 bytes]', '[binary, 200 bytes]', `${'x'.repeat(2_000)}… (1 more characters)`])
   t.equal((copyOfParameters(Array(1_000).fill(1)) as unknown[])[200], '… (800 more items)')
+  class Rows { rows = Array(1_000).fill(1) }
+  t.equal((copyOfParameters(new Rows()) as Rows).rows[200], '… (800 more items)')
   const fields = copyOfParameters(Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`f${i}`, i]))) as Record<string, unknown>
   t.equal(fields['…'], '100 more fields')
   const rows = copyOfParameters(Array.from({ length: 200 }, () => Array(200).fill(1))) as unknown[][]
