@@ -20,6 +20,7 @@ export const attributes = definePart<() => unknown>({
 /** The path parameters before and after their conversion. */
 export const params = definePart<() => unknown>({
   name: 'params',
+  from: 'request',
   panel: {
     label: 'Parameters',
     group: 'request',
@@ -32,10 +33,11 @@ export const params = definePart<() => unknown>({
 export const template = fieldsPart('template', 'Template', 'hooks', 'Rendered')
 
 export const pagination = fieldsPart('pagination', 'Pagination', 'request', 'Page', {
+  from: 'request',
   panel: { problem: ({ page, pages }) => typeof pages === 'number' && Number(page) > pages }
 })
 
-export const locale = fieldsPart('locale', 'Locale', 'request', 'Locale')
+export const locale = fieldsPart('locale', 'Locale', 'request', 'Locale', { from: 'request' })
 
 /** The session, without its id and values. */
 export const session = fieldsPart('session', 'Session', 'request', 'Session', {
@@ -43,7 +45,7 @@ export const session = fieldsPart('session', 'Session', 'request', 'Session', {
   differences: [{ order: 70, values: ({ keys }) => flattenPaths(keys, 'session value') }]
 })
 
-export const cache = fieldsPart('cache', 'HTTP cache', 'hooks', 'Decision')
+export const cache = fieldsPart('cache', 'HTTP cache', 'hooks', 'Decision', { from: 'request' })
 
 export const links = definePart<() => unknown>({
   name: 'links',

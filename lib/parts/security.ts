@@ -11,6 +11,8 @@ const DECISION_COLUMNS = {
 /** The user, the authenticators, and the access decisions. */
 export const security = definePart<() => unknown>({
   name: 'security',
+  ofRequests: true,
+  from: 'request',
   panel: {
     label: 'Security',
     group: 'request',

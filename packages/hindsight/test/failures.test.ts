@@ -6,7 +6,7 @@ import { JSDOM } from 'jsdom'
 import Fastify, { LogController, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteShorthandOptions } from 'fastify'
 import { firstAppFrame } from '../src/errors/exception.js'
 import { outcomeSentence } from '../src/parts/overview/index.js'
-import { profileMarkdown } from '../src/reading/profile-markdown.js'
+import { profileMarkdown, withoutMarks } from './support/marks.js'
 import { eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, statusOf } from './support/app.js'
 import { inBothProducts } from './support/products.js'
 
@@ -532,7 +532,7 @@ inBothProducts('a second response is explained, beside the one that was sent', a
     if (path !== '/returned') t.match(profile.exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'second', path)
     t.equal(profile.collectors.otherErrors, undefined, path)
     t.match(JSON.stringify((profile.collectors.response as { body: unknown }).body), 'first', path)
-    const { body: markdown } = await app.inject(`/_profiler/${profile.token}.md`)
+    const markdown = withoutMarks((await app.inject(`/_profiler/${profile.token}.md`)).body)
     t.match(markdown, /^# \d+ [^\n]+\n\n> Recorded data: [^\n]+\n\n`Reply was already sent/, path)
     t.match(markdown, path === '/returned'
       ? /GET returned \d+ .* The client received the response of \S*failures\\?\.test\.ts:\d+, and not what an async function returned\./

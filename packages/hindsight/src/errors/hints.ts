@@ -177,6 +177,8 @@ ${body}}
 /** A remark that helps to fix the failure; given only where it is certain. */
 export interface Hint {
   title: string
+  /** Who wrote what it quotes; default: the code of the application. */
+  from?: string
   text: string
   /** Source to paste, or a statement that failed. */
   code?: string

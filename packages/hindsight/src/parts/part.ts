@@ -138,11 +138,16 @@ export interface ToolbarItem extends Ordered {
   values?: Readonly<Record<string, unknown>>
 }
 
+/** Who wrote a value besides the code of the application: a client, a log, or another server. */
+export type ValueSource = 'request' | 'log' | 'upstream'
+
 /** A section of a profile as Markdown. */
 export interface MarkdownSection extends Ordered {
   title: string
   /** Shown as a block of code. Lines for which there is no space are left out, the last ones first. */
   text?: string
+  /** A number for each line of the text: where there is no space for all, those with the least number stay. */
+  ranks?: readonly number[]
   /** Paragraphs of Markdown, in which values are escaped; left out as a whole, the last ones first. */
   blocks?: readonly string[]
 }
@@ -235,6 +240,10 @@ export interface ProfilerPages {
  * `K` in the recording of a request.
  */
 export interface Part<T = any, K = any> extends Slot<K> {
+  /** Whether it is about requests and responses: profiles of other work are without it. */
+  ofRequests?: true
+  /** Who wrote the values of its data, which assistants must not follow; default: `CODE_OR_INPUT`. */
+  from?: ValueSource
   /** Subscribes to events of the process for an application; returns the function that ends it. */
   start?: (app: FastifyInstance) => () => void
   /** Called when a request has arrived, in debug mode. Its first hook waits for a promise. */
@@ -309,8 +318,9 @@ export interface Part<T = any, K = any> extends Slot<K> {
  * What only parts of Hindsight have: what records in a slot, whose data are masked by the part, and what all
  * applications of a process share.
  */
-export type InternalAbility = 'data' | 'arrive' | 'begin' | 'route' | 'receive' | 'fail' | 'respond' | 'end' |
-  'pending' | 'complete' | 'ofApplication' | 'build' | 'findings' | 'fact' | 'command' | 'style' | 'toolbarStyle'
+export type InternalAbility = 'from' | 'ofRequests' | 'data' | 'arrive' | 'begin' | 'route' | 'receive' | 'fail' |
+  'respond' | 'end' | 'pending' | 'complete' | 'ofApplication' | 'build' | 'findings' | 'fact' | 'command' | 'style' |
+  'toolbarStyle'
 
 /** A part of the profile that an application adds. `T` is the type that `collect` returns. */
 export interface Collector<T = any> extends Omit<Part<T>, InternalAbility> {

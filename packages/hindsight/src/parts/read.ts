@@ -108,6 +108,9 @@ export function splitUrl (url: string): { origin: string | undefined, path: stri
   return { origin, path, query: Object.fromEntries(query) }
 }
 
+/** The mark of texts that the code of the application has made: they may quote a client, a log or another server. */
+export const CODE_OR_INPUT = 'code or input'
+
 /** A part whose panel is a table of its fields; `title` is that of the table. */
 export function fieldsPart (
   name: string, label: string, group: keyof typeof GROUPS, title: string, others: Omit<Part<Data>, 'name'> = {}
@@ -122,8 +125,11 @@ export function dataFor ({ name, collect }: Part, profile: Recorded): any {
 
 /** The hints of all parts for a profile, stored or unfinished. */
 export function hintsOf (parts: readonly Part[], profile: UnfinishedProfile): Hint[] {
-  return resultsOf(parts, profile, (part, data) => part.hints?.(data, profile))
-    .map(({ order: _, ...hint }) => ({ ...hint, title: String(hint.title), text: String(hint.text) }))
+  return resultsOf(parts, profile, (part, data) => {
+    const hints = part.hints?.(data, profile)
+    if (part.from === undefined) return hints
+    return hints?.map((hint) => ({ ...hint, from: part.from as string }))
+  }).map(({ order: _, ...hint }) => ({ ...hint, title: String(hint.title), text: String(hint.text) }))
 }
 
 /** What a function of a part returns for its data, as a list; empty if it throws, or a collector has no data. */

@@ -52,12 +52,15 @@ export class Section {
   equal = 0
   /** Differences of values that are different for each request: ids, times, nonces. */
   readonly always: Difference[] = []
+  /** Who wrote the values; undefined: the code of the application. */
+  readonly from: string | undefined
   readonly #tokens: readonly [a: string, b: string]
 
-  constructor (name: string, label: string, tokens: readonly [a: string, b: string]) {
+  constructor (name: string, label: string, tokens: readonly [a: string, b: string], from?: string) {
     this.name = name
     this.label = label
     this.#tokens = tokens
+    this.from = from
   }
 
   /** A text of profile `a` or `b` without its volatile parts. */

@@ -3,7 +3,9 @@ import { DATA_NOTE, hintParts, messageParts } from '../error-page/render-text.js
 import { shortFile } from '../errors/stack-frame.js'
 import { mainCause } from '../errors/exception.js'
 import { STATUS_CODES } from '../http/node-http.js'
-import { byOrder, findingOf, hintsOf, isObject, resultsOf, sentencesOf, unexpectedIn } from '../parts/read.js'
+import {
+  byOrder, CODE_OR_INPUT, findingOf, hintsOf, isObject, resultsOf, sentencesOf, unexpectedIn
+} from '../parts/read.js'
 import { parts as allParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import type { Profile } from '../store/profile.js'
@@ -26,7 +28,7 @@ const UnknownPartError =
   createError('HINDSIGHT_NOT_AVAILABLE', 'Part "%s" was not found; this profile has: %s.', 404)
 
 /** A section with the name by which it can be requested as a whole. */
-type Section = MarkdownSection & { name: string }
+type Section = MarkdownSection & { name: string, from?: string | undefined, language?: string }
 
 /** The fact sheet of a profile, or one part of it, with its differences from the last success that is stored. */
 export async function markdownOf (
@@ -39,8 +41,8 @@ export async function markdownOf (
 
 /**
  * The fact sheet of a profile: at most 6,000 bytes of Markdown, the most important section first. All values are
- * escaped or fenced. What has no space is counted, with the name of its part. `success`: the last success of the route
- * of a failure.
+ * escaped or fenced, with the mark of who wrote them, and none is in a heading. What has no space is counted, with the
+ * name of its part. `success`: the last success of the route of a failure.
  */
 export function profileMarkdown (
   profile: Profile, success: LastSuccess | null = null, parts: readonly Part[] = allParts
@@ -50,9 +52,9 @@ export function profileMarkdown (
   const head = [
     `# ${outcome}`,
     DATA_NOTE,
-    ...messageParts(mainCause(profile)?.message),
-    codeSpan(cutText(`${method} ${url}`, MAX_TITLE)),
-    facts(profile)
+    ...messageParts(mainCause(profile)?.message).map((text) => markedBlock(text)),
+    markedBlock(codeSpan(cutText(`${method} ${url}`, MAX_TITLE)), 'request'),
+    markedBlock(facts(profile))
   ]
   const sections = sectionsOf(profile, success, parts)
   const names = cutText(namesOf(profile, sections).join(', '), MAX_PARTS)
@@ -86,7 +88,8 @@ export function partMarkdown (
   const blocks = sections.flatMap((section) => blocksOf(section, Math.floor(MAX_PART / sections.length), ' --json'))
   if (sections.length === 0) {
     const json = visibleJson(partOf(profile, part, namesOf(profile, all)), 1)
-    blocks.push(fencedCode(cutText(json, MAX_PART / 2), 'json'))
+    const { from = CODE_OR_INPUT } = parts.find(({ name }) => name === part) ?? {}
+    blocks.push(fencedCode(cutText(json, MAX_PART / 2), `json from: ${from}`))
   }
   return [DATA_NOTE, ...blocks].join('\n\n') + '\n'
 }
@@ -107,7 +110,7 @@ function namesOf ({ collectors }: Profile, sections: readonly Section[] = []): s
 /** The sections of all parts, with the hints and the differences: the most important first. */
 function sectionsOf (profile: Profile, success: LastSuccess | null, parts: readonly Part[]): Section[] {
   const ofParts = parts.flatMap((part) => resultsOf([part], profile, (_, data) => part.markdown?.(data, profile))
-    .map((section) => ({ ...section, name: part.name })))
+    .map((section): Section => ({ ...section, name: part.name, from: part.from })))
   const finding = findingOf(parts, profile)
   // The first paragraph says what happened.
   const first = ofParts.find(({ order }) => order === 0)
@@ -118,12 +121,32 @@ function sectionsOf (profile: Profile, success: LastSuccess | null, parts: reado
   const time = sentencesOf(parts, profile)
   const times = time.length > 0 && { name: 'performance', order: 20, title: 'Time', text: time.join('\n') }
   const hints = hintsOf(parts, profile).map((hint) =>
-    ({ name: 'hints', order: 15, title: `Hint: ${hint.title}`, blocks: hintParts(hint).slice(1) }))
-  return presentItems([...ofParts, times, ...hints, success && differencesSection(success)]).sort(byOrder)
+    ({
+      name: 'hints', order: 15, title: `Hint: ${hint.title}`, from: hint.from, blocks: hintParts(hint).slice(1)
+    }))
+  const all: Section[] = presentItems([...ofParts, times, ...hints, success && differencesSection(success)])
+  return all.sort(byOrder).map((section) => ({ ...section, ...markedSection(section) }))
+}
+
+/** A section whose blocks have marks. The heading of a hint may quote a request: it becomes a block. */
+function markedSection ({ name, title, text, blocks = [], from = CODE_OR_INPUT }: Section): Partial<Section> {
+  const shown = blocks.map((block) => markedBlock(block, from))
+  const language = `text from: ${from}`
+  if (name !== 'hints') return { blocks: shown, language }
+  const [heading = '', ...quoted] = String(title).split(': ')
+  return { title: heading, blocks: [markedBlock(escapeMarkdown(quoted.join(': ')), from), ...shown], language }
+}
+
+/** A block with the mark of who wrote its values: after the language of code, and before each other line. */
+function markedBlock (block: string, from: string = CODE_OR_INPUT): string {
+  if (/^`{3,}\w*\n/.test(block)) return block.replace(/^(`{3,}\w*)/, `$1 from: ${from}`)
+  return block.split('\n').map((line) => line.replace(/^(?:#+ |(- ))?/, `$1(from: ${from}) `)).join('\n')
 }
 
 /** The heading, the lines and the paragraphs of a section for which there is space, and how many there are besides. */
-function blocksOf ({ name, title, text, blocks = [] }: Section, space: number, option = ''): string[] {
+function blocksOf (
+  { name, title, text, language = 'text', ranks = [], blocks = [] }: Section, space: number, option = ''
+): string[] {
   const heading = `## ${escapeMarkdown(cutText(String(title), MAX_TITLE))}`
   const lines = text === undefined ? [] : String(text).split('\n').map((line) => cutText(line, MAX_LINE))
   let free = space - size([heading]) - FRAME
@@ -132,13 +155,17 @@ function blocksOf ({ name, title, text, blocks = [] }: Section, space: number, o
     if (end === -1) return items
     return items.slice(0, end)
   }
-  const shownLines = fitting(lines, 1)
+  const rankOf = (line: number): number => ranks[line] ?? 0
+  const byRank = [...lines.keys()].sort((a, b) => rankOf(a) - rankOf(b))
+  const ranked = byRank.map((line) => lines[line] ?? '')
+  const shownNumbers = byRank.slice(0, fitting(ranked, 1).length).sort((a, b) => a - b)
+  const shownLines = shownNumbers.map((line) => lines[line])
   const shownBlocks = fitting(shownLines.length < lines.length ? [] : blocks, 2)
   if (free < 0 && shownLines.length + shownBlocks.length === 0 && space < MIN_SECTION) return []
   const left = lines.length + blocks.length - shownLines.length - shownBlocks.length
   return presentItems([
     heading,
-    shownLines.length > 0 && fencedCode(shownLines.join('\n'), 'text'),
+    shownLines.length > 0 && fencedCode(shownLines.join('\n'), language),
     ...shownBlocks,
     left > 0 && `${left} more: ${codeSpan(`--part ${name}${option}`)}.`
   ])

@@ -109,8 +109,8 @@ t.test('show prints a profile on one screen', async (t) => {
   t.match(JSON.parse((await hindsight(dataDir, ['show', '3fa94c', '--json'])).out), { version: 1, token: '3fa94c' })
   t.match(JSON.parse((await hindsight(dataDir, ['show', '3fa94c', '--part', 'events', '--json'])).out), [{ stage: String }])
   t.match(JSON.parse((await hindsight(dataDir, ['show', '3fa94c', '--part', 'request', '--json'])).out), { headers: {} })
-  t.match((await hindsight(dataDir, ['show', '3fa94c', '--part', 'cpu'])).out, /## CPU profile\n\n```text\n {5}self /)
-  t.match((await hindsight(dataDir, ['show', '3fa94c', '--part', 'session'])).out, /```json\n\{\n "used": true/)
+  t.match((await hindsight(dataDir, ['show', '3fa94c', '--part', 'cpu'])).out, /## CPU profile\n\n```text from: code or input\n {5}self /)
+  t.match((await hindsight(dataDir, ['show', '3fa94c', '--part', 'session'])).out, /```json from: code or input\n\{\n "used": true/)
 })
 
 /** A profile with two queries, of which one failed. */
@@ -217,7 +217,7 @@ t.test('the part headers has the code that set, changed or removed each header',
   t.same([code, err], [0, ''])
   t.equal(out.slice(out.indexOf('##')), `## What set the response headers
 
-\`\`\`text
+\`\`\`text from: code or input
 content-type: set by handler (/app/routes/a.ts:3); changed by response, was text/plain
 x-gone: removed by error handler, was http://h/␛]0;pwned␇␛[31m⟨U+202E⟩txt␊␍
 x-other: set by a␛[31m
@@ -451,7 +451,8 @@ t.test('compare prints a failure beside the last success of its route', async (t
   t.match(await hindsight(dataDir, ['compare', 'latest', '000002']), { code: 2, out: /^A 000003/ })
   t.match(await hindsight(dataDir, ['compare', 'latest', '000003', '--error', '1']), { code: 2, out: /^A 000002/ })
   const { out: markdown } = await hindsight(dataDir, ['show', '000002'], 80)
-  t.match(markdown, /## Differences from the last success\n\n```text\nrequest body count: 1 → "[^]*\nCompared with profile `000001`, 200, /)
+  t.match(markdown, '## Differences from the last success\n\n```text from: code or input\n')
+  t.match(markdown, /\nrequest body count: 1 → "[^]*\n\(from: code or input\) Compared with profile `000001`, 200, /)
   t.notMatch(markdown, 'Notified event')
   t.notMatch((await hindsight(dataDir, ['show', '000001'])).out, 'last success')
 })

@@ -17,6 +17,7 @@ import { parseHtml } from '../support/parse-html.js'
 import type { RejectedInput } from '../../src/errors/exception.js'
 import type { FailureSummary } from '../../src/errors/failure-summary.js'
 import { codeSpan } from '../../src/view/text.js'
+import { withoutMarks } from '../support/marks.js'
 
 const HERE = 'packages/hindsight/test/error-page/diagnostic-page\\.test\\.ts'
 const HTML = { accept: 'text/html' }
@@ -225,7 +226,7 @@ inBothProducts('the error of a log line has all of its fields before its stack',
   t.match(document.querySelector('#logs')?.textContent, /"hint": "Perhaps you meant \\"users\.name\\"\."/)
   const copied = document.querySelector('#as-markdown')?.textContent ?? ''
   const { pathname } = new URL(document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') ?? '')
-  const markdown = (await app.inject({ url: `${pathname}.md` })).body
+  const markdown = withoutMarks((await app.inject({ url: `${pathname}.md` })).body)
   for (const text of [copied, markdown]) {
     const lines = text.split(/^## (?:Last log lines|Log)$/m)[1]?.split('\n').filter((line) => line.includes('ERROR')) ?? []
     t.equal(lines.length, 2)
@@ -279,8 +280,8 @@ inBothProducts('the page has the hints of the parts, and of each subject one', a
   ], 'with the line that sent it')
   t.match(document.querySelector('#as-markdown')?.textContent, '## Hint: Queue\n\nLength 7.\n\n')
   const { pathname } = new URL(document.querySelector('.facts a[href*=_profiler]')?.getAttribute('href') ?? '')
-  const markdown = (await app.inject({ url: `${pathname}.md` })).body
-  t.same([...markdown.matchAll(/^## Hint: (.*)$/gm)].map(([, title]) => title), hints.map(([title]) => title))
+  const markdown = withoutMarks((await app.inject({ url: `${pathname}.md` })).body)
+  t.same([...markdown.matchAll(/^## Hint\n\n(.*)$/gm)].map(([, title]) => title), hints.map(([title]) => title))
   const near = await page(app, { url: '/stoc/1' })
   t.equal(texts(near, '.hint h2').filter((title) => title.startsWith('Similar route')).length, 1, 'also a hint of the part `router`')
   const other = await page(app, { method: 'POST', url: '/stock/1' })
@@ -404,7 +405,7 @@ inBothProducts('the page, the profile, its overview and Markdown have the messag
       const { body } = await app.inject({ url: `/_profiler/${token}?panel=${panel}`, headers: HTML })
       t.same(textsOf(body, '.rejected tbody :is(th, td)'), rows, panel)
     }
-    const markdown = (await app.inject(`/_profiler/${token}.md`)).body
+    const markdown = withoutMarks((await app.inject(`/_profiler/${token}.md`)).body)
     t.match(markdown, `${headline}`)
     t.match(markdown, `Error: ${headline}. The schema of `)
     t.match(markdown, `- \`body.field\`: received \`"abcde😀"\`: ${words}\n`)

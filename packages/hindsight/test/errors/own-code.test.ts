@@ -9,6 +9,7 @@ import t from 'tap'
 import { stackFrames } from '../../src/errors/stack-frame.js'
 import type { Profile } from '../../src/store/profile.js'
 import { inBothProducts } from '../support/products.js'
+import { withoutMarks } from '../support/marks.js'
 
 // The tests are started in another folder, as an application of a monorepo may be.
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'hindsight-workspace-')))
@@ -45,7 +46,8 @@ inBothProducts('the code of a workspace is the application\'s, wherever the proc
     [pricing, 2, "  throw new Error('No price')"], [join(folder, 'apps/shop/routes.js'), 5, '    return price()']
   ])
   t.ok(page.body.includes(`The handler of GET / (${join(folder, 'apps/shop/routes.js')}:4) failed with`), 'where the route was declared')
-  t.match((await app.inject(`${profile}.md`)).body, `\`${pricing}:2\`\n\n\`\`\`js\n  1 | exports.price = function price () {\n> 2 |   throw new Error`)
+  const markdown = withoutMarks((await app.inject(`${profile}.md`)).body)
+  t.match(markdown, `\`${pricing}:2\`\n\n\`\`\`js\n  1 | exports.price = function price () {\n> 2 |   throw new Error`)
 })
 
 t.test('a file that is reached by a link of a workspace is not part of a package', async (t) => {

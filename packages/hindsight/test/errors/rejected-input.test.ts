@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
-import { profileMarkdown } from '../../src/reading/profile-markdown.js'
+import { profileMarkdown } from '../support/marks.js'
 import { profileOf } from '../support/app.js'
 import { inBothProducts } from '../support/products.js'
 

@@ -9,6 +9,7 @@ import type { Profile, ProfileSummary } from '../../src/store/profile.js'
 import { allowInspection, hasInspection } from '../support/inspection.js'
 import { inBothProducts } from '../support/products.js'
 import { testdir } from '../support/folder.js'
+import { withoutMarks } from '../support/marks.js'
 import { catchingNone, PACKAGE, swallowing } from '../fixtures/failing/swallowing.js'
 
 allowInspection()
@@ -92,7 +93,7 @@ inBothProducts('a caught error explains a server error, and is below the sentenc
   t.match(refused.exceptions, [{ message: 'connection refused 2', logged: 'This error was caught:', values }])
   t.equal(caughtIn(refused), undefined)
   const sentence = /returned 500 Internal Server Error in .*\. This error was caught: Error: connection refused 2 \(packages.*caught\.test\.ts:\d+\)/
-  t.match((await app.inject(`/_profiler/${refused.token}.md`)).body.replaceAll('\\', ''), sentence)
+  t.match(withoutMarks((await app.inject(`/_profiler/${refused.token}.md`)).body).replaceAll('\\', ''), sentence)
   t.match((await app.inject(`/_profiler/${refused.token}?panel=exceptions`)).body, 'This error was caught; it was not thrown to Fastify.')
 
   const empty = await profileOf(t, app, '/empty')
@@ -104,7 +105,7 @@ inBothProducts('a caught error explains a server error, and is below the sentenc
   const [, lead = '', below = ''] = /<p class="lead[^>]*>(.*?)<\/p>(.*)/s.exec(body.replace(/<\/?(?:a|code)\b[^>]*>/g, '')) ?? []
   t.notMatch(lead, 'caught')
   t.match(below, new RegExp(text.source.replaceAll('`', '')))
-  const { body: markdown } = await app.inject(`/_profiler/${empty.token}.md`)
+  const markdown = withoutMarks((await app.inject(`/_profiler/${empty.token}.md`)).body)
   t.match(markdown.replaceAll('\\', ''), text)
   t.match(markdown, /## Caught errors\n\n2 errors were caught\.\n\n- `load \(.*id = 42/)
   t.match((await app.inject(`/_profiler/${empty.token}?panel=exceptions`)).body, /Caught errors.*2 errors were caught\..*id = 42/s)

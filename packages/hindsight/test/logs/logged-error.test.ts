@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { outcomeSentence } from '../../src/parts/overview/index.js'
-import { profileMarkdown } from '../../src/reading/profile-markdown.js'
+import { profileMarkdown } from '../support/marks.js'
 import { get, listen, newest, profileOf } from '../support/app.js'
 import { inBothProducts } from '../support/products.js'
 

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { partMarkdown, profileMarkdown } from '../../src/reading/profile-markdown.js'
+import type { LogLevel } from '../../src/logs/log-record.js'
+import { partMarkdown, profileMarkdown } from '../support/marks.js'
 import { readProfile, type Profile } from '../../src/store/profile.js'
 import { newest } from '../support/app.js'
 import { failure, profile } from '../parts/fixture.js'
@@ -39,8 +40,8 @@ function withoutCode (line: string): string {
 t.test('a failure has its message, source, request, log and hints', async (t) => {
   const markdown = profileMarkdown(sample())
   t.same(markdown.match(/^##? .*$/gm), [
-    '# 404 Not Found', '## What happened', '## Exceptions', '## Hint: Failed calls to other servers',
-    '## Hint: Other errors', '## Outgoing calls', '## Log', '## Response', '## Request', '## CPU profile', '## What set the response headers'
+    '# 404 Not Found', '## What happened', '## Exceptions', '## Hint',
+    '## Hint', '## Outgoing calls', '## Log', '## Response', '## Request', '## CPU profile', '## What set the response headers'
   ])
   for (const part of [
     '\n\n`plain`\n\n`GET http://127.0.0.1:3000/robots.txt?a=plain`\n\nProfile `3fa94c` · 2026-01-02T03:04:05.678Z · 4.2 ms',
@@ -119,7 +120,7 @@ t.test('hints are shown only for facts in the profile', async (t) => {
     }, '- `GET /robots.txt`: segment 1'],
     [
       'a refusal', { status: 403, collectors: { blocked: [{ sentence: 'Rule 0 needs ROLE_ADMIN.' }, { sentence: '<b>' }, null] } },
-      '## Hint: Why was this refused?\n\nRule 0 needs ROLE\\_ADMIN. \\<b\\>'
+      '## Hint\n\nWhy was this refused?\n\nRule 0 needs ROLE\\_ADMIN. \\<b\\>'
     ]
   ]
   for (const [name, changes, expected] of cases) t.ok(profileMarkdown(failure('000001', changes)).includes(expected), name)
@@ -175,7 +176,7 @@ t.test('a part is written as a whole, and the processor time as a table', async 
   const many = Array.from({ length: 900 }, (_, i) => ({ ...one.logs[0], channel: 'app', message: `line ${i}` }) as Profile['logs'][number])
   t.match(partMarkdown({ ...one, logs: many }, 'logs'), /\n\d+ more: `--part logs --json`\.\n$/)
   t.match(partMarkdown(one, 'session'), '```json\n{\n "used": true,')
-  t.match(partMarkdown(one, 'hints'), '## Hint: Other errors')
+  t.match(partMarkdown(one, 'hints'), '## Hint\n\nOther errors\n')
   t.throws(() => partMarkdown(one, 'nope'), { message: /^Part "nope" was not found; this profile has: overview, exceptions, hints, http-client, logs, / })
   for (const text of [HOSTILE, 'x`'.repeat(20_000)]) {
     for (const name of ['exceptions', 'logs', 'events', 'hints', 'cpu', ...Object.keys(one.collectors)]) {
@@ -186,13 +187,21 @@ t.test('a part is written as a whole, and the processor time as a table', async 
   }
 })
 
-t.test('the log begins with the lines of the application, warnings first', async (t) => {
-  const time = '2026-01-02T03:04:05.678Z'
-  const logs: Profile['logs'] = [
-    { time, level: 'info', channel: 'request', message: 'incoming request', context: { req: { method: 'GET' } } },
-    { time, level: 'info', channel: 'app', message: 'loaded', context: { rows: 2 } },
-    { time, level: 'warn', channel: 'app', message: 'slow', context: {} }
+t.test('the log is in the order of time; where there is no space, warnings and lines of the application stay', async (t) => {
+  const line = (second: number, channel: string, level: LogLevel, message: string, context = {}): Profile['logs'][number] =>
+    ({ time: `2026-01-02T03:04:0${second}.678Z`, level, channel, message, context })
+  const logs = [
+    line(5, 'console', 'info', 'late'), line(1, 'request', 'info', 'incoming request', { req: { method: 'GET' } }),
+    line(2, 'app', 'info', 'loaded', { rows: 2 }), line(3, 'app', 'warn', 'slow')
   ]
-  t.match(profileMarkdown(profile('000001', { logs })), '```text\n03:04:05.678 WARN  [app] slow\n03:04:05.678 INFO  [app] loaded {"rows":2}\n' +
-    '03:04:05.678 INFO  [request] incoming request\n```')
+  const lines = (logs: Profile['logs']) => profileMarkdown(profile('000001', { logs })).split('## Log')[1]?.match(/^03:.*$/gm) ?? []
+  t.same(lines(logs), [
+    '03:04:01.678 INFO  [request] incoming request', '03:04:02.678 INFO  [app] loaded {"rows":2}', '03:04:03.678 WARN  [app] slow',
+    '03:04:05.678 INFO  [console] late'
+  ])
+  const many = Array.from({ length: 200 }, (_, i) => line(4, 'app', 'info', `line ${i} ${'x'.repeat(100)}`))
+  const shown = lines([line(1, 'request', 'info', 'incoming request'), ...many, line(9, 'app', 'error', 'at the end')])
+  t.ok(shown.length > 5 && shown.length < 100)
+  t.match(shown[0], 'line 0 ')
+  t.match(shown.at(-1), 'at the end')
 })

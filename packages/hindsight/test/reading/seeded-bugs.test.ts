@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { FastifyInstance, InjectOptions } from 'fastify'
 import type { Test } from 'tap'
 import { successOf } from '../../src/reading/compare/last-success.js'
-import { profileMarkdown } from '../../src/reading/profile-markdown.js'
+import { profileMarkdown } from '../support/marks.js'
 import { seededBugs } from '../fixtures/seeded/bugs.js'
 import { profileOf } from '../support/app.js'
 import { inBothProducts } from '../support/products.js'
@@ -37,7 +37,7 @@ inBothProducts('the first text of a profile names the cause and the line of a bu
   const origin = await failingServer(t)
   const cases: Array<[request: InjectOptions, facts: string[]]> = [
     [{ url: '/wrong-query' }, [
-      '`no such column: naem`', `## Hint: A query failed\n\nno such column: naem. (\`${at('wrong query')}\`)\n\n\`\`\`sql\nselect naem from users`,
+      '`no such column: naem`', `## Hint\n\nA query failed\n\nno such column: naem. (\`${at('wrong query')}\`)\n\n\`\`\`sql\nselect naem from users`,
       '// wrong query'
     ]],
     [{ url: '/orders' }, [

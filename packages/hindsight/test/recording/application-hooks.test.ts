@@ -9,7 +9,7 @@ import { pluginOf } from '../support/products.js'
 import { hindsight } from '../../src/hindsight.js'
 import type { ListenerEvent } from '../../src/recording/events.js'
 import { eventName } from '../../src/parts/events/index.js'
-import { profileMarkdown } from '../../src/reading/profile-markdown.js'
+import { profileMarkdown } from '../support/marks.js'
 import { listen, profileOf } from '../support/app.js'
 import { inBothProducts, type Build } from '../support/products.js'
 

@@ -8,6 +8,7 @@ import type { ProfileSummary } from '../../src/store/profile.js'
 import { profileOf } from '../support/app.js'
 import { inBothProducts } from '../support/products.js'
 import { parseHtml } from '../support/parse-html.js'
+import { withoutMarks } from '../support/marks.js'
 
 inBothProducts('a followed redirect is the parent of the next request, without a marker in the URL', async (t, build) => {
   const app = await build(app => {
@@ -51,7 +52,7 @@ inBothProducts('the target of a redirect is called so, and an injected request a
   t.same(rows.map((text) => text.replace(/Timeline: blocked for .*?ms/, '')), [`/toredirected from ${token}`, '/from', `/injectedsub-request of ${token}`])
   const injected = await app.hindsight.profiler.latest({ url: '/injected' })
   t.notOk('followOf' in (injected?.values ?? {}))
-  const markdown = async (token = '') => (await app.inject(`/_profiler/${token}.md`)).body
+  const markdown = async (token = '') => withoutMarks((await app.inject(`/_profiler/${token}.md`)).body)
   t.match(await markdown(target.token), ` · redirected from \`${token}\``)
   t.match(await markdown(injected?.token), ` · parent request \`${token}\``)
 })

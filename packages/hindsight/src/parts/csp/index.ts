@@ -76,6 +76,7 @@ function addReports (app: FastifyInstance, { optionsOf, amend }: ProfilerPages):
 /** The policies of the response, and the violations that browsers have reported. */
 export const csp: Part<Data> = {
   name: 'csp',
+  from: 'request',
   routes: addReports,
   comparison: [{ values: ({ ofDiagnosticPage: _, ...data }) => flattenPaths(data) }],
   panel: {

@@ -18,6 +18,7 @@ import { callLog } from './outgoing.js'
 
 export const httpClient: Part<Data> = {
   ...callLog,
+  from: 'upstream',
   made: linkCalled,
   async expand (data, { called }, services) {
     if (called === undefined) return undefined

@@ -35,6 +35,7 @@ const hasConsole = Number.parseInt(process.versions.node, 10) >= 22
 /** The log lines of the request. */
 export const logs: Part = {
   name: 'logs',
+  from: 'log',
   panel: {
     label: 'Logs',
     group: 'logs',
@@ -67,9 +68,9 @@ export const logs: Part = {
   toolbarStyle: '.logs { --icon: "M0 2h14v2H0zm0 4h14v2H0zm0 4h9v2H0z" }\n' +
     '@media (max-width: 400px) { .logs .label { font-size: 0 } }\n',
   markdown (_, { logs }) {
-    const text = linesByWeight(logs)
-    if (text === '') return []
-    return [{ order: 30, title: 'Log', text }]
+    const lines = linesByTime(logs)
+    if (lines.length === 0) return []
+    return [{ order: 30, title: 'Log', text: lines.map(logLine).join('\n'), ranks: lines.map(rankOf) }]
   },
   overview: (_, { logs, time }, view) => [{
     order: 30, title: 'Last log lines', column: 'main', value: lastOf(logs, Date.parse(time), view)
@@ -162,8 +163,8 @@ function entryOf (line: LogRecord, startedAt: number): TimelineEntry {
   }
 }
 
-/** The lines of the application, warnings and errors first; then those of Fastify, without what the profile has. */
-function linesByWeight (logs: unknown): string {
+/** The lines in the order of time; those of Fastify without what the profile has. */
+function linesByTime (logs: unknown): LogRecord[] {
   const lines = linesOf(logs).map(({ time, level, channel, message, context }): LogRecord => ({
     time: String(time),
     level: String(level) as LogRecord['level'],
@@ -171,12 +172,14 @@ function linesByWeight (logs: unknown): string {
     message: cutText(String(message), MAX_MESSAGE),
     context: isObject(context) && channel !== 'request' ? context : {}
   }))
-  const weightOf = (line: LogRecord): number => {
-    if (line.channel === 'request') return 2
-    if (isWarningOrWorse(line)) return 0
-    return 1
-  }
-  return lines.sort((a, b) => weightOf(a) - weightOf(b)).map(logLine).join('\n')
+  return lines.sort((a, b) => Date.parse(a.time) - Date.parse(b.time))
+}
+
+/** Where there is no space for all lines, the warnings and errors of the application stay, and then its other lines. */
+function rankOf (line: LogRecord): number {
+  if (line.channel === 'request') return 2
+  if (isWarningOrWorse(line)) return 0
+  return 1
 }
 
 function compareLogs (section: Section, a: Profile, b: Profile): void {

@@ -28,6 +28,8 @@ const STATUSES_OF_CLIENT: Readonly<Record<number, RegExp>> = {
 /** The request and the response, in one panel. */
 export const request: Part<Data> = {
   ...received,
+  ofRequests: true,
+  from: 'request',
   panel: {
     label: 'Request',
     group: 'request',

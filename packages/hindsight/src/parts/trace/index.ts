@@ -5,7 +5,9 @@ import { fieldsPart } from '../read.js'
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0+-)([0-9a-f]{32})-(?!0+-)([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
 /** The place of the request in a distributed trace (W3C Trace Context). */
-export const trace = fieldsPart('trace', 'Trace', 'calls', 'Trace', { receive: recordTrace, comparison: [] })
+export const trace = fieldsPart('trace', 'Trace', 'calls', 'Trace', {
+  from: 'request', receive: recordTrace, comparison: []
+})
 
 function recordTrace ({ request, recording }: RequestTrace): void {
   const found = traceOf(request.headers.traceparent)

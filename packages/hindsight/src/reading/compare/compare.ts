@@ -71,7 +71,7 @@ function compareSection (part: Part, section: ComparedSection, a: Profile, b: Pr
   const { name } = part
   const isWithoutPanel = allParts.includes(part) && part.panel === undefined
   const label = section.label ?? (isWithoutPanel ? name : labelOf(part))
-  const builder = new Section(section.name ?? name, label, [a.token, b.token])
+  const builder = new Section(section.name ?? name, label, [a.token, b.token], part.from)
   const { compare, values } = section
   const valuesOf = (profile: Profile, other: Profile): Values => {
     if (values === undefined) return flattenPaths(profile.collectors[name])

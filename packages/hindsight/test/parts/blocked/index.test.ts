@@ -12,6 +12,7 @@ import { testdir } from '../../support/folder.js'
 import { profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
 import { parseHtml } from '../../support/parse-html.js'
+import { withoutMarks } from '../../support/marks.js'
 
 const OPTIONS: ServiceOptions = {
   cors: [
@@ -259,7 +260,7 @@ t.test('the reason is on the diagnostic page, on the profile page and in the out
   await store.close()
   const out = new PassThrough()
   t.equal(await executeCommand(['show', profile.token, '--data-dir', dataDir], out, new PassThrough()), 0)
-  t.match(String(out.read()), /\nRule 0 of security\.accessControl/)
+  t.match(withoutMarks(String(out.read())), /\nRule 0 of security\.accessControl/)
 })
 
 const HTTPS: CookieContext = { scheme: 'https', host: 'app.example', site: undefined, mode: undefined, sessionCookie: 'sid' }

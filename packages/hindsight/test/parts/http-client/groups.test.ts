@@ -10,6 +10,7 @@ import type { Data } from '../../../src/parts/read.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { inBothProducts } from '../../support/products.js'
 import { profileOf } from '../../support/app.js'
+import { withoutMarks } from '../../support/marks.js'
 
 const call = (path: string, start: number, duration: number | null = 4, source = '/app/src/cart.js:20:7') =>
   ({ method: 'GET', url: `http://stock${path}`, status: 200, start, duration, source })
@@ -152,7 +153,8 @@ inBothProducts('the overview groups calls that are no problem, and links failed 
   ])
   t.match(texts(overview, '.facts-list dd > div:not(.failure)').at(-1), /^3 × GET http:\S+\/items\/:id from \S*groups\.test\.ts:\d+, at the same time, /)
   const { body } = await app.inject({ url: `/_profiler/${token}`, headers: { accept: 'text/markdown' } })
-  t.match(body, /- `GET http:\S+\/missing`: 404 \(`.*groups\.test\.ts:\d+`\), profile of the called server: `http:\/\/127\.0\.0\.1:9\/_profiler\/abcdef`/)
+  const markdown = withoutMarks(body)
+  t.match(markdown, /- `GET http:\S+\/missing`: 404 \(`.*groups\.test\.ts:\d+`\), profile of the called server: `http:\/\/127\.0\.0\.1:9\/_profiler\/abcdef`/)
 })
 
 t.test('a stored address of a profile that is no URL of HTTP is no link', async (t) => {

@@ -10,6 +10,7 @@ import { recordQuery } from '../../../src/queries/observe.js'
 import type { Profile } from '../../../src/store/profile.js'
 import { profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
+import { withoutMarks } from '../../support/marks.js'
 import { recordedFrom, times, type Sent } from '../queries/sent.js'
 
 const send = (statement: string, rows = 1, parameters: unknown[] = []): void =>
@@ -47,7 +48,7 @@ inBothProducts('the first sentence is the worst finding, on the overview and in 
     const profile = await profileOf(app, response) as unknown as Profile
     const path = `/_profiler/${String(response.headers['x-debug-token'])}`
     const page = JSDOM.fragment((await app.inject(path)).body)
-    return { profile, page, lead: page.querySelector('.lead'), markdown: (await app.inject(`${path}.md`)).body }
+    return { profile, page, lead: page.querySelector('.lead'), markdown: withoutMarks((await app.inject(`${path}.md`)).body) }
   }
   const { page, lead, markdown, profile } = await read('/two')
   t.match(lead?.textContent, new RegExp(first.source.replaceAll('`', '')))
@@ -94,7 +95,7 @@ inBothProducts('what happened has what a response lacks, a hook that ran twice, 
     const path = `/_profiler/${String((await app.inject(url)).headers['x-debug-token'])}`
     const page = JSDOM.fragment((await app.inject(path)).body)
     const shown = [...page.querySelectorAll('.lead, .lead ~ p')].map(({ textContent }) => textContent).join('\n')
-    const markdown = /## What happened\n\n([^]*?)\n\n## /.exec((await app.inject(`${path}.md`)).body)?.[1]?.replaceAll('\\', '')
+    const markdown = /## What happened\n\n([^]*?)\n\n## /.exec(withoutMarks((await app.inject(`${path}.md`)).body))?.[1]?.replaceAll('\\', '')
     for (const text of [shown, markdown]) {
       if (sentence === null) t.notMatch(text, /no body|dropped|ran (?:twice|\d)|nearly/, url)
       else t.match(text, new RegExp(sentence), url)
@@ -117,5 +118,5 @@ inBothProducts('the sentence counts what came after the response', async (t, bui
   const path = `/_profiler/${String(response.headers['x-debug-token'])}.md`
   let markdown = ''
   while (!markdown.includes('update job')) markdown = (await app.inject(path)).body
-  t.match(/## What happened\n\n([^]*?)\n\n/.exec(markdown)?.[1], /^GET returned 200 OK in .*\. After the response: 1 query\.$/)
+  t.match(/## What happened\n\n([^]*?)\n\n/.exec(withoutMarks(markdown))?.[1], /^GET returned 200 OK in .*\. After the response: 1 query\.$/)
 })

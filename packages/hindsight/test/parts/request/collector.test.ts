@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import { profileMarkdown } from '../../../src/reading/profile-markdown.js'
+import { profileMarkdown } from '../../support/marks.js'
 import { get, listen, profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
 

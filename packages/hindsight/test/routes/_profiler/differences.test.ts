@@ -60,9 +60,9 @@ t.test('a failure is compared with the last success, with any difference', async
   t.match(await differencesOf(await send({ count: 1 })), [{ what: /^outgoing GET http:\/\/127/, before: '200', now: '500' }])
   const markdown = await app.inject('/_profiler/latest.md?error=1')
   const { body } = await app.inject(String(markdown.headers.location))
-  t.match(body, /## What happened\n[^]*## Differences from the last success\n\n```text\noutgoing GET [^\n]*: 200 → 500\n```\n/)
-  t.match(body, /\nCompared with profile `[0-9a-f]{6}`, 200, /)
-  t.match(body, /\nReplay: `fastify-hindsight replay [0-9a-f]{6}`\. Compare: /)
+  t.match(body, /## What happened\n[^]*## Differences from the last success\n\n```text from: code or input\noutgoing GET [^\n]*: 200 → 500\n```\n/)
+  t.match(body, /\n\(from: code or input\) Compared with profile `[0-9a-f]{6}`, 200, /)
+  t.match(body, /\n\(from: code or input\) Replay: `fastify-hindsight replay [0-9a-f]{6}`\. Compare: /)
   t.notMatch(body, 'hidden')
 })
 
