@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isPrivate } from 'fastify-hindsight/recorder'
+import { isPrivate, sessionPart, sessionValues } from 'fastify-hindsight/recorder'
 import { stateOf } from '../lib/state.js'
-import { session as sessionPart } from '../lib/parts/listeners.js'
 import { listenerPair, Skip, type HookResult } from '../lib/listener.js'
 import { hasSession } from '../lib/security/login-session.js'
 import { openSessions } from '../lib/session/sessions.js'
@@ -29,7 +28,7 @@ const pair = listenerPair('kernel.response', 'session', async (app, options) => 
     const isUsed = state.sessionUsed === true
     if (state.isRecording) {
       const record = sessionRecord(isUsed ? state.session : undefined, sessions.isLoaded(request))
-      state.trace.collect(sessionPart, () => ({ ...record, keys: mask.value(record.keys) }))
+      state.trace.collect(sessionPart, () => ({ ...record, values: mask.value(record.values) }))
     }
     if (!isUsed) {
       const before = reply.getHeader('set-cookie')
@@ -50,10 +49,9 @@ export const session = pair[0]
 /** Saves a changed session, sets the cookies, and makes the response private when the session was used. */
 export const sessionResponse = pair[1]
 
-/** The types of the values of a session, and its origin. `session`: undefined if it was not used, null if it ended. */
+/** The values of a session, and its origin. `session`: undefined if it was not used, null if it ended. */
 function sessionRecord (session: object | null | undefined, isLoaded: boolean) {
   const { isModified } = (session ?? {}) as { isModified?: () => boolean }
-  const values = Object.entries(session ?? {}).filter(([key]) => key !== 'cookie')
   let origin = null
   if (session) origin = isLoaded ? 'loaded' : 'new'
   if (session === null) origin = 'ended'
@@ -61,6 +59,6 @@ function sessionRecord (session: object | null | undefined, isLoaded: boolean) {
     used: session !== undefined,
     origin,
     changed: isModified?.call(session) === true,
-    keys: Object.fromEntries(values.map(([key, value]) => [key, `****** (${typeof value})`]))
+    values: sessionValues(session ?? {})
   }
 }

@@ -1,8 +1,8 @@
 import type { Part } from 'fastify-hindsight/recorder'
-import { assets, attributes, cache, links, locale, pagination, params, session, template } from './listeners.js'
+import { assets, attributes, cache, links, locale, pagination, params, template } from './listeners.js'
 import { security } from './security.js'
 
 /** What profiles of the service have beside the parts of the package, in the order of the menu. */
 export const serviceParts: readonly Part[] = [
-  params, attributes, security, session, locale, pagination, cache, links, assets, template
+  params, attributes, security, locale, pagination, cache, links, assets, template
 ]

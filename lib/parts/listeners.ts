@@ -1,5 +1,5 @@
 import {
-  definePart, fieldsPart, flattenPaths, isObject, listOf, pairsSection, rowsSection, type Data
+  definePart, fieldsPart, isObject, listOf, pairsSection, rowsSection, type Data
 } from 'fastify-hindsight/recorder'
 
 const LINK_COLUMNS = { rel: 'Relation', href: 'Target', attributes: 'Attributes' }
@@ -38,12 +38,6 @@ export const pagination = fieldsPart('pagination', 'Pagination', 'request', 'Pag
 })
 
 export const locale = fieldsPart('locale', 'Locale', 'request', 'Locale', { from: 'request' })
-
-/** The session, without its id and values. */
-export const session = fieldsPart('session', 'Session', 'request', 'Session', {
-  comparison: [{ order: 50 }],
-  differences: [{ order: 70, values: ({ keys }) => flattenPaths(keys, 'session value') }]
-})
 
 export const cache = fieldsPart('cache', 'HTTP cache', 'hooks', 'Decision', { from: 'request' })
 

@@ -350,24 +350,24 @@ t.test('whether a response is private depends on its directives, not on parts of
   }
 })
 
-t.test('the profile has the changes of a session, without its values', async t => {
+t.test('the profile has the changes of a session, and its values but for secrets', async t => {
   const app = await build(t, {}, app => {
     app.get(
-      '/set', request => { request.session.set('name' as never, 's3cret' as never); request.session.set('cart' as never, ['s3cret'] as never); return 'x' }
+      '/set', request => { request.session.set('password' as never, 's3cret' as never); request.session.set('cart' as never, [{ id: 7 }] as never); return 'x' }
     )
-    app.get('/look', request => String(request.session.get('name' as never) !== undefined))
+    app.get('/look', request => String(request.session.get('cart' as never) !== undefined))
     app.get('/end', async request => { await request.session.destroy(); return 'x' })
     app.get('/none', () => 'x')
   })
   const first = await app.inject('/set')
   const headers = { cookie: pairOf(first) }
-  const keys = { name: '****** (string)', cart: '****** (object)' }
+  const values = { password: '******', cart: [{ id: 7 }] }
   for (const [name, answer, expected] of [
-    ['new', first, { used: true, origin: 'new', changed: true, keys }],
-    ['loaded', await app.inject({ url: '/look', headers }), { used: true, origin: 'loaded', changed: false, keys }],
-    ['not used', await app.inject({ url: '/none', headers }), { used: false, origin: null, changed: false, keys: {} }],
-    ['forged', await app.inject({ url: '/look', headers: { cookie: 'sessionId=nix' } }), { used: true, origin: 'new', changed: false, keys: {} }],
-    ['ended', await app.inject({ url: '/end', headers }), { used: true, origin: 'ended', changed: false, keys: {} }]
+    ['new', first, { used: true, origin: 'new', changed: true, values }],
+    ['loaded', await app.inject({ url: '/look', headers }), { used: true, origin: 'loaded', changed: false, values }],
+    ['not used', await app.inject({ url: '/none', headers }), { used: false, origin: null, changed: false, values: {} }],
+    ['forged', await app.inject({ url: '/look', headers: { cookie: 'sessionId=nix' } }), { used: true, origin: 'new', changed: false, values: {} }],
+    ['ended', await app.inject({ url: '/end', headers }), { used: true, origin: 'ended', changed: false, values: {} }]
   ] as const) {
     const profile = await profileOf(app, answer)
     t.same(profile.collectors.session, expected, name)

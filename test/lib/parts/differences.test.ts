@@ -7,7 +7,7 @@ import { recordOf } from '../../../packages/hindsight/src/store/summary.js'
 import { profile } from '../../../packages/hindsight/test/parts/fixture.js'
 
 const user = (identifier: string, roles: string[]): object => ({ security: { user: { identifier, attributes: {} }, roles } })
-const session = (keys: object): object => ({ session: { used: true, keys, changed: false } })
+const session = (values: object): object => ({ session: { used: true, values, changed: false } })
 
 for (const [name, before, now, expected] of [
   ['another user', user('ann', ['ADMIN']), user('bob', ['ADMIN']), { what: 'user identifier', before: 'ann', now: 'bob' }],

@@ -15,6 +15,7 @@ import { performance } from './performance/index.js'
 import { queries } from './queries/index.js'
 import { request, response } from './request/index.js'
 import { router } from './router/index.js'
+import { session } from './session/index.js'
 import { spans } from './spans/index.js'
 import { timeline } from './timeline/index.js'
 import { trace } from './trace/index.js'
@@ -27,6 +28,7 @@ export const parts: readonly Part[] = [
   waiting,
   request,
   wire,
+  session,
   router,
   exceptions,
   otherErrors,

@@ -69,7 +69,7 @@ export function sample (text = 'plain'): Profile {
           events: [{ name: text, attributes: { [text]: text } }]
         }]
       },
-      session: { used: true, origin: 'loaded', changed: true, keys: { [text]: '****** (string)' } },
+      session: { used: true, origin: 'loaded', changed: true, values: { [text]: '******' } },
       cors: {
         rule: { index: 0, path: text, origin: text, methods: ['GET'], credentials: false },
         origin: text,

@@ -143,7 +143,7 @@ t.test('the menu links to every panel and marks those with problems', async t =>
     'Broken 1 error'
   ])
   t.same([...document.querySelectorAll('.menu li li a')].map(link => link.textContent), [
-    'Routing', 'Parameters 1 error', 'Attributes', 'Security', 'Session', 'Locale', 'Pagination 1 error', 'Other errors 1 error', 'Spans', 'Trace',
+    'Session', 'Routing', 'Parameters 1 error', 'Attributes', 'Security', 'Locale', 'Pagination 1 error', 'Other errors 1 error', 'Spans', 'Trace',
     'CORS 1 error', 'Content Security Policy', 'HTTP cache', 'Links', 'Assets', 'Template'
   ])
   app.hindsight.profiler.save(profile('000001'))
