@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { checkOptions } from './check-options.js'
-import { ApplicationSetup, traceOf, type Lifecycle } from './recording/trace.js'
+import { ApplicationSetup, traceOf, type JobRunner, type Lifecycle } from './recording/trace.js'
 import type { HindsightOptions, ProfilerSettings } from './options.js'
 import type { ApplicationServices, ResolvedOptions } from './services.js'
 import { RouteTable } from './routing/route-table.js'
@@ -15,7 +15,7 @@ export function profilerSettings (option: HindsightOptions['profiler'] = 'all'):
 }
 
 /** The setting of an application in debug mode, or in production. */
-function recordingSetting (debug: boolean, settings: ProfilerSettings | null): ApplicationSetup['recording'] {
+export function recordingSetting (debug: boolean, settings: ProfilerSettings | null): ApplicationSetup['recording'] {
   if (debug) return 'always'
   if (settings?.production !== true) return 'none'
   const { collect = true, collectParameter, onlyExceptions = false } = settings
@@ -27,11 +27,19 @@ export interface Opening extends ResolvedOptions {
   setup: ApplicationSetup
   /** To be called with the services: from then on `app.hindsight` is these. */
   publish: (services: ApplicationServices) => void
+  /** To be called where there will be none: jobs wait for them. */
+  fail: () => void
 }
 
-/** Checks the options of an application, and decorates it with its setup. */
+/** The applications of the process that are not closed, in their order. */
+export const openApplications = new Set<ApplicationSetup>()
+
+/**
+ * Checks the options of an application, and decorates it with its setup. `applications`: where it is until it closes;
+ * jobs of the process use the store of the last one in `openApplications`.
+ */
 export function beginServices (
-  app: FastifyInstance, given: HindsightOptions, lifecycle: Lifecycle | null = null
+  app: FastifyInstance, given: HindsightOptions, lifecycle: Lifecycle | null = null, applications = openApplications
 ): Opening {
   if (app.hasDecorator('hindsight')) {
     throw new Error('fastify-hindsight is registered twice: by two calls of register, or by one and the preload ' +
@@ -43,7 +51,10 @@ export function beginServices (
   const settings = profilerSettings(options.profiler)
   const recording = recordingSetting(debug, settings)
   const routeTable = new RouteTable(app)
-  const setup = new ApplicationSetup({ app, lifecycle, debug, recording, routeTable })
+  let settle: (jobs: JobRunner | null) => void = () => {}
+  const jobs = new Promise<JobRunner | null>((resolve) => { settle = resolve })
+  const setup = new ApplicationSetup({ app, lifecycle, debug, recording, routeTable, jobs })
+  applications.add(setup)
   let services: ApplicationServices | null = null
   // Before that, and where nothing is recorded, it is the setup alone. A string, as the type of `app.hindsight` is that
   // of the services.
@@ -51,14 +62,16 @@ export function beginServices (
   app.decorate(name, { getter: () => services ?? setup })
   app.decorateRequest('hindsight', { getter: recording === 'none' ? () => NO_CAPTURE : captureOf })
   app.addHook('onClose', async function closeHindsight () {
+    applications.delete(setup)
     // A function that is awaited may add more.
     while (setup.closing.length > 0) await setup.closing.pop()?.()
   })
   function publish (complete: ApplicationServices): void {
     services = complete
     complete.recorder?.start()
+    settle(complete.recorder?.jobs ?? null)
   }
-  return { setup, options, settings, publish }
+  return { setup, options, settings, publish, fail: () => settle(null) }
 }
 
 /** The type of `request.hindsight`. */
@@ -68,6 +81,8 @@ export interface RequestHindsight {
    * profile has at most 25 of them, each once. It may be called after the response. Without a profile it does nothing.
    */
   capture: (error: unknown) => void
+  /** The token that its profile will have: the parent of a job that it queues. Null: it has none in any case. */
+  readonly token: string | null
 }
 
 declare module 'fastify' {
@@ -77,16 +92,20 @@ declare module 'fastify' {
   }
 }
 
-const NO_CAPTURE: RequestHindsight = Object.freeze({ capture () {} })
+const NO_CAPTURE: RequestHindsight = Object.freeze({ capture () {}, token: null })
 
 function captureOf (this: FastifyRequest): RequestHindsight {
   // Work that outlives the request may keep the function.
   const { context } = traceOf(this)
   return {
     capture (error) {
-      const { late, trace } = context
-      if (trace === undefined) late?.addError(error)
-      else trace.scope.hindsight.recorder?.addError(trace, error)
+      const { late, request } = context
+      if (request === undefined) late?.addError(error)
+      else request.scope.hindsight.recorder?.addError(request, error)
+    },
+    get token () {
+      const { late, request } = context
+      return late?.token ?? request?.scope.hindsight.recorder?.tokenOf(request) ?? null
     }
   }
 }

@@ -53,7 +53,7 @@ class ExceptionObserver {
 Catch(NoException)(ExceptionObserver)
 
 function recordException (exception: unknown): void {
-  const trace = requestContext.getStore()?.trace
+  const trace = requestContext.getStore()?.request
   if (trace === undefined || !trace.hasBegun || trace.reply.sent) return
   const { request } = trace
   trace.recording.defaultAnswers = defaultAnswers(exception)

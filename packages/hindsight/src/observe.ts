@@ -61,6 +61,7 @@ export function beginObservation (app: FastifyInstance, opening: Opening, starte
     observer = await openObserver(opening, services)
   }).catch((error: unknown) => {
     observer = null
+    opening.fail()
     warn('Requests are not profiled', error)
   })
   // An application may be closed before all is loaded.
@@ -157,7 +158,9 @@ export function addStartMessage (
     // What takes long to load may come later than this.
     if (hasProfiles) app.hindsight.profiler.warmUp()
     setImmediate(() => {
-      warmUp((instance) => beginObservation(instance, beginServices(instance, WARM_UP)).ready).catch(() => {})
+      // The jobs of the process are not for its store.
+      warmUp((instance) => beginObservation(instance, beginServices(instance, WARM_UP, null, new Set())).ready)
+        .catch(() => {})
     })
     if (profilerUrl !== null) {
       const message = `Profiler: ${profilerUrl}${observedDrivers()}`

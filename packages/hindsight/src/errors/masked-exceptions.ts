@@ -1,6 +1,6 @@
 import { types } from 'node:util'
 import { attemptCall } from '../call.js'
-import type { RequestTrace } from '../recording/trace.js'
+import { RequestTrace, type WorkTrace } from '../recording/trace.js'
 import type { Mask } from '../mask/mask.js'
 import type { FlattenedException, StackFrame } from './exception.js'
 import { cutBeforeWord, formatCount, formatInteger, inspectValue, wordFor } from '../view/text.js'
@@ -14,14 +14,14 @@ import {
 } from './thrown-value.js'
 
 /** The error that a response is about as a chain, root cause first, masked: the same on the page and in the profile. */
-export function exceptionsOf (trace: RequestTrace): FlattenedException[] {
+export function exceptionsOf (trace: WorkTrace): FlattenedException[] {
   const { recording, mask } = trace
   if (recording.exceptions !== undefined) return recording.exceptions
   const { declined, failure, raisedBy, routeError } = recording
   const chain = flattenError(failure === null ? routeError : failure.error)
   if (failure !== null) addValues(chain, trace, failure)
   recording.exceptions = maskExceptions(chain, mask)
-  const rejected = rejectedInput(trace)
+  const rejected = trace instanceof RequestTrace ? rejectedInput(trace) : null
   const last = recording.exceptions.at(-1)
   if (rejected !== null && last !== undefined) last.rejected = rejected
   const [first, ...more] = pipeMessages(failure?.error)
@@ -41,7 +41,7 @@ export function exceptionsOf (trace: RequestTrace): FlattenedException[] {
 
 /** Adds the variables of a thrown value that is no object, or why those of an error are missing. */
 function addValues (
-  chain: FlattenedException[], trace: RequestTrace, { error, unread }: { error: unknown, unread?: boolean }
+  chain: FlattenedException[], trace: WorkTrace, { error, unread }: { error: unknown, unread?: boolean }
 ): void {
   const last = chain.at(-1)
   const values = callsOf(error, trace)
@@ -60,7 +60,7 @@ export interface RequestErrors { exceptions: FlattenedException[], otherErrors: 
  * The error that the response of a request is about, and which of the `others` are not among its causes. A response
  * without an error shows the first of the others.
  */
-export function errorsOf (trace: RequestTrace, others: readonly unknown[]): RequestErrors {
+export function errorsOf (trace: WorkTrace, others: readonly unknown[]): RequestErrors {
   const { mask, recording: { failure, routeError } } = trace
   const flattened = (error: unknown): FlattenedException[] => maskExceptions(flattenError(error), mask)
   if (failure !== null) {

@@ -7,7 +7,7 @@ import { excerptAt, sourceCache } from '../errors/source-file.js'
 import { originalPlace, toPath, type Place } from '../errors/source-map.js'
 import { isAppFile, isInternal, positionOf, stackFrames } from '../errors/stack-frame.js'
 import { addBlockedCalls, doInternalWork } from '../recording/event-loop.js'
-import { requestContext, type RequestTrace } from '../recording/trace.js'
+import { currentContext, type WorkTrace } from '../recording/trace.js'
 
 /** Calls of the application whose variables are read, and variables of a call. */
 const MAX_CALLS = 3
@@ -39,7 +39,7 @@ const cachedNames = sourceCache<readonly string[]>(1_000)
 interface ThrownDetails { isCaught: boolean, stack: string }
 
 /** An error that the application may catch: `settleThrown` is called when that is certain. */
-let unsettled: { trace: RequestTrace, error: unknown, call: CallValues } | undefined
+let unsettled: { trace: WorkTrace, error: unknown, call: CallValues } | undefined
 
 /**
  * Keeps variables of the calls of the application for an error that is being thrown, if a request of debug mode is
@@ -73,14 +73,14 @@ export function recordBlock (calls: readonly PausedCall[]): void {
 export function settleThrown (catching: readonly PausedCall[]): void {
   const { trace, error, call } = unsettled ?? {}
   unsettled = undefined
-  if (trace === undefined || call === undefined || requestContext.getStore()?.trace !== trace) return
+  if (trace === undefined || call === undefined || currentContext()?.trace !== trace) return
   if (catching.some((one) => isAppFile(sourcePlace(one).file))) trace.recording.addThrown(error, call)
 }
 
 function keepThrown (
   thrown: unknown, calls: readonly PausedCall[], { isCaught, stack }: ThrownDetails, objects: unknown[]
 ): boolean {
-  const trace = requestContext.getStore()?.trace
+  const trace = currentContext()?.trace
   if (trace === undefined || !trace.services.debug || trace.services.settings.values === false) return false
   const known = callsOf(thrown, trace)
   const kept = known ?? keepVariables(trace, thrown, calls, objects)
@@ -99,7 +99,7 @@ function awaitingCall (stack: string): CallValues | undefined {
 }
 
 function keepVariables (
-  trace: RequestTrace, thrown: unknown, calls: readonly PausedCall[], objects: unknown[]
+  trace: WorkTrace, thrown: unknown, calls: readonly PausedCall[], objects: unknown[]
 ): CallValues[] {
   const copier = new ValueCopier(limits.time)
   const kept: CallValues[] = []

@@ -4,7 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify'
 import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
 import {
-  currentHook, knownTraceOf, recordingIn, requestContext, type RequestContext, type RequestTrace
+  currentContext, currentHook, knownTraceOf, recordingIn, type RequestContext, type RequestTrace
 } from '../recording/trace.js'
 import { addCalls, isErrorOrWorse, levelName, RequestLog, type KeptLine } from './log-record.js'
 
@@ -40,6 +40,11 @@ type Owner = RequestContext | null
  */
 const firstLines = new WeakMap<object, FirstLine[]>()
 
+/** Begins to attribute the lines of pino to the work in whose asynchronous context they are written. */
+export function captureLines (): void {
+  if (captures++ === 0) subscribe(LINES, onLine)
+}
+
 /** Attributes the log lines of an application to the requests that caused them, without parsing or copying them. */
 export class LogCapture {
   /** Whether the logger is one of pino, which publishes its lines. Otherwise only opened requests have a log. */
@@ -52,7 +57,7 @@ export class LogCapture {
     this.#app = app
     this.#onLateError = onLateError
     this.hasPinoLogger = isPublished(app.log)
-    if (captures++ === 0) subscribe(LINES, onLine)
+    captureLines()
   }
 
   /**
@@ -142,11 +147,11 @@ function attribute (
 
 /** Reports the error of a line that is written after the response. */
 function noteError (owner: Owner, fields: object): void {
-  const context = owner ?? requestContext.getStore()
+  const context = owner ?? currentContext()
   if (context === undefined || !('err' in fields)) return
   const { trace } = context
   const log = trace === undefined ? logOf(context) : trace.recording.log
-  const isLate = trace === undefined || (trace.hasBegun && trace.reply.sent)
+  const isLate = trace === undefined || trace.hasResult
   if (isLate) log?.onLateError?.(fields.err)
 }
 

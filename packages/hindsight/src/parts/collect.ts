@@ -6,9 +6,9 @@ import { attemptCall, synchronousResult } from '../call.js'
 import { performance } from '../clock.js'
 import { errorsOf } from '../errors/masked-exceptions.js'
 import { classOf, messageOf } from '../errors/thrown-value.js'
-import type { RequestTrace } from '../recording/trace.js'
 import { isResponse } from '../http/responses.js'
 import { findProperty, isPlainObject, JsonReader, readEntries } from '../mask/read-object.js'
+import type { RequestTrace, WorkTrace } from '../recording/trace.js'
 import type { Recording } from '../recording/recording.js'
 import type { ProfiledRoute, UnfinishedProfile } from '../store/profile.js'
 import { cutText } from '../view/text.js'
@@ -166,7 +166,7 @@ export function plainCopy (
 }
 
 /** What parts of Hindsight have recorded, by their names, by default all: masked plain data. */
-export function recordedData (trace: RequestTrace, names?: string[]): Record<string, unknown> {
+export function recordedData (trace: WorkTrace, names?: string[]): Record<string, unknown> {
   return redacted(trace, allCollected(trace.recording, names))
 }
 
@@ -176,7 +176,7 @@ export function matchedRoute (trace: RequestTrace): ProfiledRoute | null {
 }
 
 /** Data of parts, whose masks do not hide the path parameters of this request. */
-function redacted<T> ({ mask, services }: RequestTrace, data: T): T {
+function redacted<T> ({ mask, services }: WorkTrace, data: T): T {
   return mask === services.mask ? data : plainCopy(data, mask.redact) as T
 }
 

@@ -8,6 +8,7 @@ import { events, headers } from './events/index.js'
 import { caughtErrors } from './exceptions/caught.js'
 import { exceptions, otherErrors } from './exceptions/index.js'
 import { httpClient } from './http-client/index.js'
+import { job } from './job/index.js'
 import { logs } from './logs/index.js'
 import { overview } from './overview/index.js'
 import type { Collector, Part } from './part.js'
@@ -27,6 +28,7 @@ export const parts: readonly Part[] = [
   overview,
   waiting,
   request,
+  job,
   wire,
   session,
   router,

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify'
-import type { RequestTrace, Services } from '../recording/trace.js'
+import type { RequestTrace, Services, WorkServices, WorkTrace } from '../recording/trace.js'
 import type { Hint } from '../errors/hints.js'
 import type { RefusedResponse, Slot } from '../recording/recording.js'
-import type { Ending } from '../recording/sending.js'
 import type { EditorLink } from '../view/editor.js'
 import type { Data, HtmlValue, SafeHtml } from '../view/text.js'
 import type { Profile, ProfileSummary, UnfinishedProfile } from '../store/profile.js'
@@ -10,6 +9,9 @@ import type { Section, Values } from './section.js'
 
 /** The services of an application, as `app.hindsight`. */
 export type PublishedServices = FastifyInstance['hindsight']
+
+/** The services that store profiles, also where no application runs. */
+export type StoringServices = WorkServices & Pick<PublishedServices, 'parts' | 'profiler'>
 
 /** The groups of the menu, in their order. */
 export const GROUPS = {
@@ -201,10 +203,10 @@ export interface Criterion<T = any> {
   column?: string | null
 }
 
-/** A request whose profile is built. */
+/** A request, or other work, whose profile is built. */
 export interface BuiltRequest {
-  trace: RequestTrace
-  /** 0: the response has not ended. */
+  trace: WorkTrace
+  /** 0: it is no request, or its response has not ended. */
   status: number
   /** The data of parts by their names. */
   collectors: Readonly<Record<string, unknown>>
@@ -245,11 +247,11 @@ export interface Part<T = any, K = any> extends Slot<K> {
   /** Who wrote the values of its data, which assistants must not follow; default: `CODE_OR_INPUT`. */
   from?: ValueSource
   /** Subscribes to events of the process for an application; returns the function that ends it. */
-  start?: (app: FastifyInstance) => () => void
+  start?: (app: { hindsight: Pick<Services, 'debug' | 'settings'> }) => () => void
   /** Called when a request has arrived, in debug mode. Its first hook waits for a promise. */
   arrive?: (trace: RequestTrace) => undefined | Promise<void>
-  /** Called when the recording of a request begins: at its arrival, or when it has failed. */
-  begin?: (trace: RequestTrace) => void
+  /** Called when the recording of a request or of other work begins: at its beginning, or when it has failed. */
+  begin?: (trace: WorkTrace) => void
   /** Called when the route of a request is known, until the part keeps something. */
   route?: (trace: RequestTrace) => void
   /** Called when a request was read, before its handler or its response, until the part keeps something. */
@@ -258,20 +260,20 @@ export interface Part<T = any, K = any> extends Slot<K> {
   fail?: (trace: RequestTrace, error: unknown) => RefusedResponse | undefined
   /** Called with the payload of each response; `content` is it without the toolbar. */
   respond?: (trace: RequestTrace, payload: unknown, content?: unknown) => void
-  /** Called when the response has ended. */
-  end?: (trace: RequestTrace, ending: Ending) => void
-  /** The data of a request whose response has not ended, and sentences about it. */
-  pending?: (trace: RequestTrace) => { data: object, sentences: readonly string[] }
+  /** Called when the response, or other work, has ended; `error` has cut it off. */
+  end?: (trace: WorkTrace, parts: readonly Part[], error?: unknown) => void
+  /** The data of a request, or of other work, that has not ended, and sentences about it. */
+  pending?: (trace: WorkTrace, parts: readonly Part[]) => { data: object, sentences: readonly string[] }
   /** Returns JSON data, which are masked. A promise is an error: await data in the handler or a hook. */
   collect?: (request: FastifyRequest, reply: FastifyReply) => T
   /** The data with those of the time after the response; default: only the latter. */
   complete?: (data: T, late: T) => T
   /** Called at the start; returns what makes the data that all profiles of the application have. */
-  ofApplication?: (services: Services, options: object) => () => T
+  ofApplication?: (services: WorkServices, options: object) => () => T
   /** The data that are known when the profile is built; undefined: none. */
   build?: (built: BuiltRequest) => unknown
   /** Called once, when the profile of a request was made. */
-  made?: (data: T, profile: Profile, services: PublishedServices) => void
+  made?: (data: T, profile: Profile, services: StoringServices) => void
   /** The data with what the query of a page asks for, besides what is stored; undefined: nothing. */
   expand?: (data: T, query: PanelView['query'], services: PublishedServices) => Promise<T | undefined>
   panel?: InternalPanel<T>

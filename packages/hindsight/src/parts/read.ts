@@ -11,7 +11,7 @@ import type {
 export { isObject, type Data }
 
 /** A profile, stored or unfinished. */
-type Recorded = Pick<Profile, 'collectors'>
+type Recorded = Pick<Profile, 'collectors' | 'kind'>
 
 const DEFAULT_ORDER = 100
 /** Texts of one hint. */
@@ -136,7 +136,8 @@ export function hintsOf (parts: readonly Part[], profile: UnfinishedProfile): Hi
 export function valuesOf<P extends Recorded> (
   part: Part, profile: P, read: (data: any, profile: P) => unknown
 ): unknown[] {
-  const { name, collect } = part
+  const { name, collect, ofRequests } = part
+  if (ofRequests === true && profile.kind !== undefined) return []
   // Parts of Hindsight read other fields, too.
   const hasData = Object.hasOwn(profile.collectors, name) && failureOf(profile, name) === undefined
   if (collect !== undefined && !hasData) return []
@@ -192,12 +193,14 @@ export function byOrder (a: object, b: object): number {
 }
 
 /** The parts that have a panel for a profile. Data without a part, of another application, are shown as JSON. */
-export function panelsOf (parts: readonly Part[], { collectors }: Recorded): Part[] {
+export function panelsOf (parts: readonly Part[], { collectors, kind }: Recorded): Part[] {
   const others = Object.keys(collectors).filter((name) => !parts.some((part) => part.name === name))
   return [
-    ...parts.filter(({ name, collect, panel }) => collect === undefined
-      ? panel !== undefined && (panel.always === true || collectors[name] !== undefined)
-      : Object.hasOwn(collectors, name)),
+    ...parts.filter(({ name, collect, ofRequests, panel }) => {
+      if (collect !== undefined) return Object.hasOwn(collectors, name)
+      if (panel === undefined || (ofRequests === true && kind !== undefined)) return false
+      return panel.always === true || collectors[name] !== undefined
+    }),
     ...others.map((name): Part => ({ name }))
   ]
 }

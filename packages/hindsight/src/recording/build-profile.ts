@@ -10,11 +10,13 @@ import { absoluteUrl } from '../http/origin.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import { targetOf } from '../http/requests.js'
 import type { Headers } from './events.js'
-import type { RequestTrace } from './trace.js'
+import type { JobTrace, RequestTrace } from './trace.js'
 import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
+import { cutMasked } from '../mask/text.js'
 import { matchedRoute, recordedData } from '../parts/collect.js'
 import { formatInteger } from '../view/text.js'
+import type { Part } from '../parts/part.js'
 import { formatSize } from '../view/components.js'
 import { fittingLogs } from '../store/summary.js'
 import { newToken, PROFILE_VERSION, type Profile } from '../store/profile.js'
@@ -99,6 +101,60 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
     ...(parent !== undefined && { parent }),
     ...(typeof followOf === 'string' && { followOf }),
     ...(replayOf !== undefined && { replayOf })
+  }
+}
+
+/** The characters of a name or an id of a job: a queue may put whole addresses there. */
+const MAX_NAME = 200
+
+/** A name or an id of a job, masked before it is truncated. */
+export function shownName (mask: Mask, name: string): string {
+  return cutMasked(mask.text, name, MAX_NAME).shown
+}
+
+/** Makes the profile of a job after its end, or until now. */
+export function buildJobProfile (
+  trace: JobTrace, parts: readonly Part[], { maxBytes, ofApplication, collected = {} }: BuildOptions
+): Profile {
+  const { facts, recording, mask } = trace
+  const { failure, missesThrown, otherErrors: others, parent, timing, token = '' } = recording
+  const name = shownName(mask, facts.name)
+  const { id } = facts
+  const { exceptions, otherErrors } = errorsOf(trace, others)
+  const collectors: Record<string, unknown> = { ...recordedData(trace), ...ofApplication, ...collected }
+  let outcome: NonNullable<Profile['outcome']> = recording.isOver ? 'done' : 'running'
+  if (failure !== null) {
+    outcome = 'failed'
+  }
+  for (const part of parts) {
+    const data = part.build?.({ trace, status: 0, collectors })
+    if (data !== undefined) collectors[part.name] = data
+  }
+  if (otherErrors.length > 0) collectors.otherErrors = otherErrors
+  const caught = recording.isOver ? caughtErrors(recording) : []
+  if (caught.length > 0) {
+    const note = missesThrown ? { note: UNREAD } : {}
+    collectors.caughtErrors = { count: caught.length, lines: caughtLines(caught, mask), ...note }
+  }
+  return {
+    version: PROFILE_VERSION,
+    token,
+    ...facts,
+    ...id !== undefined && { id: shownName(mask, id) },
+    name,
+    outcome,
+    time: new Date(timing.startedTime).toISOString(),
+    duration: Math.round(((timing.endedAt || performance.now()) - timing.startedAt) * 1000) / 1000,
+    method: facts.kind.toUpperCase(),
+    url: name,
+    ip: '',
+    status: 0,
+    route: null,
+    exceptions,
+    logs: logsOf(recording, mask, maxBytes),
+    events: [],
+    collectors,
+    ...parent !== undefined && { parent }
   }
 }
 

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify'
 import { attemptCall } from '../call.js'
 import { performance } from '../clock.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
@@ -9,8 +8,8 @@ import { appSource } from '../errors/stack-frame.js'
 import { RequestLog } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { allCollected, plainCopy } from '../parts/collect.js'
-import type { PublishedServices } from '../parts/part.js'
-import { dataOf, isObject } from '../parts/read.js'
+import type { StoringServices } from '../parts/part.js'
+import { dataFor, dataOf, isObject } from '../parts/read.js'
 import type { Profile } from '../store/profile.js'
 import type { Recording } from './recording.js'
 
@@ -44,8 +43,8 @@ let creditedAt = 0
 let timer: NodeJS.Timeout | undefined
 
 /** Writes the batches of an application, before its store is closed. */
-export function flushLate (app: FastifyInstance): void {
-  for (const late of waiting) if (late.services.app === app) late.write()
+export function flushLate (services: StoringServices): void {
+  for (const late of waiting) if (late.services === services) late.write()
 }
 
 function addCredit (): void {
@@ -82,10 +81,10 @@ function scheduleNext (): void {
  * profile. It references neither the request nor what was recorded of it.
  */
 export class LateRecording implements LateRecorder {
-  readonly services: PublishedServices
+  readonly token: string
+  readonly services: StoringServices
   /** When the batch is to be written, on the clock of `performance.now()`. */
   dueAt = 0
-  readonly #token: string
   /** What each batch begins with; null: nothing more is recorded. */
   #empty: Recording | null
   /** It hides the path parameters of the request, too; null until the profile is made. */
@@ -101,11 +100,11 @@ export class LateRecording implements LateRecorder {
   #linesLeft = MAX_LINES
   #bytesLeft = MAX_BYTES
 
-  constructor (token: string, recording: Recording, services: PublishedServices) {
+  constructor (token: string, recording: Recording, services: StoringServices) {
     const { raised, otherErrors } = recording
     this.#known = new WeakSet([raised, ...otherErrors].filter(isObject))
     this.services = services
-    this.#token = token
+    this.token = token
     this.#empty = recording.afterResponse()
   }
 
@@ -161,7 +160,7 @@ export class LateRecording implements LateRecorder {
     const change = measured(() => this.#takeBatch())
     if (change === null) return
     const { profiler, warn } = this.services
-    const [token, keepsPlace] = [this.#token, this.#errors.length === 0]
+    const [token, keepsPlace] = [this.token, this.#errors.length === 0]
     // Otherwise each late line would list the request anew.
     profiler.amend(token, (profile) => measured(() => change(profile)), keepsPlace)
       .then(() => measured(() => profiler.queue.get(token)))
@@ -175,7 +174,7 @@ export class LateRecording implements LateRecorder {
     this.#errors = []
     if (batch === null) return null
     // Makes the profile.
-    if (this.#mask === null) this.services.profiler.queue.get(this.#token)
+    if (this.#mask === null) this.services.profiler.queue.get(this.token)
     const { log } = batch
     const records = log?.records(appSource) ?? []
     this.#linesLeft -= records.length
@@ -193,13 +192,18 @@ export class LateRecording implements LateRecorder {
     waiting.delete(this)
     this.#empty = this.#batch = this.#mask = null
     this.#errors = []
-    this.services.profiler.forgetChanges(this.#token)
+    this.services.profiler.forgetChanges(this.token)
   }
+}
+
+/** Passes a new profile to the parts. */
+export function notifyParts (profile: Profile, services: StoringServices): void {
+  for (const part of services.parts) attemptCall(() => part.made?.(dataFor(part, profile), profile, services))
 }
 
 /** A profile with what came after the response. */
 function completed (
-  profile: Profile, logs: Profile['logs'], late: Readonly<Record<string, unknown>>, parts: PublishedServices['parts']
+  profile: Profile, logs: Profile['logs'], late: Readonly<Record<string, unknown>>, parts: StoringServices['parts']
 ): Profile {
   const collectors = { ...profile.collectors }
   for (const [name, data] of Object.entries(late)) {

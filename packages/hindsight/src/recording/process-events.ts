@@ -1,7 +1,7 @@
 import { attemptCall } from '../call.js'
 import { isLoggedByFastify } from '../errors/declared-place.js'
 import { textOfStack } from '../errors/thrown-value.js'
-import { requestContext, type RequestTrace, type Services } from './trace.js'
+import { currentContext, JobTrace, type RequestTrace, type Services } from './trace.js'
 import { currentLog, LogCapture } from '../logs/log-capture.js'
 import type { LogLevel } from '../logs/log-record.js'
 import { inspectValue } from '../view/text.js'
@@ -71,24 +71,29 @@ function onUncaught (raised: unknown, origin: string): void {
 }
 
 function recordUncaught (raised: unknown, origin: string): void {
-  const context = requestContext.getStore()
+  const context = currentContext()
   if (context === undefined) return
-  const { trace, ofRequest: { late } } = context
+  const { trace, request, ofRequest: { late } } = context
   const services = trace?.services ?? late?.services
   if (services === undefined || trace?.recording.otherErrors.includes(raised) === true) return
   const { app, lifecycle } = services
   const what = origin === REJECTION ? 'Unhandled rejection' : 'Uncaught exception'
-  const message = `${what} in the work of this request`
-  if (lifecycle !== null) (trace?.request.log ?? app.log).fatal({ err: raised, channel: 'process' }, message)
+  const work = trace instanceof JobTrace ? trace.facts.kind : 'request'
+  const message = `${what} in the work of this ${work}`
+  if (lifecycle !== null) (request?.request.log ?? app?.log)?.fatal({ err: raised, channel: 'process' }, message)
   else note('fatal', message, raised instanceof Error ? textOfStack(raised) : inspectValue(raised))
-  // The request is over, and its memory was released.
-  if (trace === undefined) return late?.addError(raised)
-  const { failure, sending } = trace.recording
-  app.hindsight.recorder?.addError(trace, raised)
-  if (lifecycle === null || !trace.hasBegun || trace.reply.sent || failure !== null) return
+  if (request === undefined) {
+    // A job is over when it has another recording, and a request when its memory was released.
+    if (late !== undefined) late.addError(raised)
+    else trace?.recording.addError(raised)
+    return
+  }
+  const { failure, sending } = request.recording
+  request.services.app.hindsight.recorder?.addError(request, raised)
+  if (lifecycle === null || !request.hasBegun || request.hasResult || failure !== null) return
   // A service ends only after pending responses were sent.
   sending.answerUncaught()
-  trace.reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
+  request.reply.send(raised instanceof Error ? raised : new Error(`${what}: ${String(raised)}`, { cause: raised }))
 }
 
 function onRejection (reason: unknown): void {

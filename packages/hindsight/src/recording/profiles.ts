@@ -7,16 +7,16 @@ import { absoluteUrl } from '../http/origin.js'
 import { isProfilePath, pathMatches, pathnameOf, targetOf } from '../http/requests.js'
 import { isRedirect } from '../http/responses.js'
 import { requestContext, type LateRecorder, type RequestTrace } from './trace.js'
-import { routeConfigOf } from '../routing/route-table.js'
+import { routeConfigOf, type DeclaredRoute } from '../routing/route-table.js'
 import type { ProfilerSettings } from '../options.js'
 import { collectData } from '../parts/collect.js'
-import type { PublishedServices } from '../parts/part.js'
-import { dataFor } from '../parts/read.js'
+import type { PublishedServices, StoringServices } from '../parts/part.js'
 import { doInternalWork } from './event-loop.js'
-import { newToken, type Profile } from '../store/profile.js'
+import { isSuccess, newToken, type Profile } from '../store/profile.js'
 import type { Profiler } from '../store/profiler.js'
 import { buildProfile } from './build-profile.js'
-import { flushLate, LateRecording } from './late.js'
+import { exitError, type JobRecorder } from './jobs.js'
+import { flushLate, LateRecording, notifyParts } from './late.js'
 
 /** Milliseconds that an exiting process waits for its last profiles, of all its applications together. */
 const EXIT_TIMEOUT = 500
@@ -29,6 +29,16 @@ const MAX_AGENT = 300
 
 /** One listener for all applications: Node.js warns of more than ten. */
 const onExit = new Map<Profiler, (code: number) => void>()
+
+/** Calls `pass` when the process exits, which queues the last profiles. Returns the function that ends it. */
+export function watchExit (profiler: Profiler, pass: (code: number) => void): () => void {
+  onExit.set(profiler, (code) => {
+    pass(code)
+    profiler.exit()
+  })
+  return () => { onExit.delete(profiler) }
+}
+
 // Before the exit listener of `store/sqlite.ts`, which stops the thread of the database.
 process.prependListener('exit', (code) => {
   for (const passProfiles of onExit.values()) passProfiles(code)
@@ -37,6 +47,21 @@ process.prependListener('exit', (code) => {
   for (const profiler of onExit.keys()) profiler.settle(deadline)
 })
 
+/** Routes of which this process has stored a success. */
+const succeeded = new WeakSet<DeclaredRoute>()
+
+export function hasSuccessOf (route: DeclaredRoute | null): boolean {
+  return route !== null && succeeded.has(route)
+}
+
+/** Makes the function that makes the data of parts that all profiles of an application have. */
+export function applicationData (services: StoringServices, options: object): () => Record<string, unknown> {
+  const makers = services.parts.flatMap(({ name, ofApplication }) =>
+    ofApplication === undefined ? [] : [[name, ofApplication(services, options)] as const])
+  let data: Record<string, unknown> | undefined
+  return () => (data ??= Object.fromEntries(makers.map(([name, make]) => [name, make()])))
+}
+
 /** The profile of a request: its token, and the absolute URL of its page. */
 export interface ProfileAddress { token: string, url: string }
 
@@ -44,8 +69,9 @@ interface ProfilesOptions {
   services: PublishedServices
   profiler: Profiler
   settings: ProfilerSettings
-  /** Those of the application, for its configuration. */
-  options: object
+  /** Makes the data of parts that all profiles of the application have. */
+  ofApplication: () => Record<string, unknown>
+  jobs: Pick<JobRecorder, 'exit'>
   /** The requests that have not ended. */
   open: ReadonlySet<RequestTrace>
   /** Records what no hook has recorded until the end of a response. */
@@ -58,27 +84,26 @@ export class Profiles {
   readonly #profiler: Profiler
   readonly #collectors: NonNullable<ProfilerSettings['collectors']>
   readonly #policy: ReturnType<typeof collectPolicy>
-  readonly #makers: ReadonlyArray<readonly [name: string, make: () => unknown]>
   readonly #open: ReadonlySet<RequestTrace>
   readonly #complete: ProfilesOptions['complete']
-  #ofApplication: Record<string, unknown> | undefined
+  readonly #jobs: Pick<JobRecorder, 'exit'>
+  readonly #ofApplication: () => Record<string, unknown>
   /** The tokens of the latest redirects by client and target: the requests that follow are their children. */
   readonly #redirects = new LruMap<string>(MAX_REDIRECTS, REDIRECT_LIFETIME)
 
-  constructor ({ services, profiler, settings, options, open, complete }: ProfilesOptions) {
-    const { app, closing, parts } = services
+  constructor ({ services, profiler, settings, ofApplication, jobs, open, complete }: ProfilesOptions) {
+    const { closing } = services
     this.#services = services
     this.#profiler = profiler
     this.#collectors = settings.collectors ?? []
     this.#policy = collectPolicy(settings)
-    this.#makers = parts.flatMap(({ name, ofApplication }) =>
-      ofApplication === undefined ? [] : [[name, ofApplication(services, options)] as const])
+    this.#ofApplication = ofApplication
+    this.#jobs = jobs
     this.#open = open
     this.#complete = complete
-    onExit.set(profiler, (code) => this.#exit(code))
     // Last, after the store is closed: a process that exits earlier writes the queued profiles.
-    closing.unshift(() => { onExit.delete(profiler) })
-    closing.push(() => flushLate(app))
+    closing.unshift(watchExit(profiler, (code) => this.#exit(code)))
+    closing.push(() => flushLate(services))
   }
 
   /** Whether the profile is kept even if the request succeeds, which is known at its beginning. */
@@ -159,8 +184,7 @@ export class Profiles {
   }
 
   #build (trace: RequestTrace, collected: Record<string, unknown>): Profile {
-    const ofApplication = (this.#ofApplication ??=
-      Object.fromEntries(this.#makers.map(([name, make]) => [name, make()])))
+    const ofApplication = this.#ofApplication()
     return buildProfile(trace, { maxBytes: this.#profiler.maxProfileBytes, collected, ofApplication })
   }
 
@@ -192,10 +216,9 @@ export class Profiles {
       try {
         const late = finish()
         const profile = doInternalWork(() => this.#build(trace, collected))
+        if (trace.declaredRoute !== null && isSuccess(profile)) succeeded.add(trace.declaredRoute)
         if (!late.begin(trace.mask)) return profile
-        for (const part of app.hindsight.parts) {
-          attemptCall(() => part.made?.(dataFor(part, profile), profile, app.hindsight))
-        }
+        notifyParts(profile, app.hindsight)
         return profile
       } finally {
         releaseRequest(trace)
@@ -209,17 +232,17 @@ export class Profiles {
   // A request that ends the process is profiled, too, and those that are under way.
   #exit (code: number): void {
     const pending = new Set(this.#open)
-    const current = requestContext.getStore()?.trace
+    const current = requestContext.getStore()?.request
     if (current?.services.app === this.#services.app) pending.add(current)
     for (const trace of pending) this.#queueExiting(trace, code)
-    this.#profiler.exit()
+    this.#jobs.exit(code)
   }
 
   #queueExiting (trace: RequestTrace, code: number): void {
     const { sending } = trace.recording
     if (sending.isOver || !trace.hasBegun) return
     if (trace.reply.raw.writableEnded) this.queue(trace)
-    else sending.exit(code)
+    else sending.exit((when) => exitError(`The process exited with code ${code} ${when}`))
   }
 }
 

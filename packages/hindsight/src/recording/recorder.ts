@@ -10,7 +10,7 @@ import { isProfilePath, pathnameOf } from '../http/requests.js'
 import { EventRecorder } from './event-recorder.js'
 import { inspection } from '../inspection/inspection.js'
 import { codeOf, isError, messageOf, textOfStack } from '../errors/thrown-value.js'
-import { replayContext, requestContext, type RequestTrace } from './trace.js'
+import { JobTrace, replayContext, requestContext, type RequestTrace } from './trace.js'
 import type { ProfilerSettings } from '../options.js'
 import { WorkLog } from './work-log.js'
 import type { Part, PublishedServices } from '../parts/part.js'
@@ -20,7 +20,8 @@ import type { Profile } from '../store/profile.js'
 import type { Profiler } from '../store/profiler.js'
 import { endHandler, setCurrentCode } from './handler-time.js'
 import { openLogs } from './process-events.js'
-import { Profiles, releaseRequest, type ProfileAddress } from './profiles.js'
+import { JobRecorder } from './jobs.js'
+import { applicationData, Profiles, releaseRequest, type ProfileAddress } from './profiles.js'
 import type { Recording } from './recording.js'
 import type { Ending } from './sending.js'
 import { unserializedError } from './unserialized-error.js'
@@ -39,8 +40,10 @@ export class Recorder {
   readonly #profiler: Profiler | null
   /** The recorded requests whose responses have not ended, in the order of their arrival. */
   readonly #open = new Set<RequestTrace>()
-  readonly #profiles: Profiles | null
+  readonly #profiles: Profiles | null = null
   readonly #logs: LogCapture
+  /** Records the jobs of the application; null where nothing is profiled. */
+  readonly jobs: JobRecorder | null = null
   /** The message of the request that began last; undefined after a request has ended. */
   #newest: FastifyRequest['raw'] | undefined
 
@@ -50,9 +53,13 @@ export class Recorder {
   ) {
     this.#services = services
     this.#profiler = profiler
-    this.#profiles = settings === null || profiler === null
-      ? null
-      : new Profiles({ services, profiler, settings, options, open: this.#open, complete: this.#complete })
+    if (settings !== null && profiler !== null) {
+      const ofApplication = applicationData(services, options)
+      const jobs = new JobRecorder({ services, settings, ofApplication, recordsAll: services.recording === 'always' })
+      const [open, complete] = [this.#open, this.#complete]
+      this.jobs = jobs
+      this.#profiles = new Profiles({ services, profiler, settings, ofApplication, jobs, open, complete })
+    }
     this.#logs = openLogs(services, this)
   }
 
@@ -264,7 +271,8 @@ export class Recorder {
     const { request, recording } = trace
     const error = 'error' in ending ? ending.error : undefined
     this.#open.delete(trace)
-    for (const part of this.#services.parts) part.end?.(trace, ending)
+    const { parts } = this.#services
+    for (const part of parts) part.end?.(trace, parts, error)
     this.#newest = undefined
     recording.timing.endedAt = performance.now()
     recording.missesThrown ||= inspection.rests !== recording.rests || inspection.isResting
@@ -279,7 +287,8 @@ export class Recorder {
 
   // A request that is injected while another is handled is made in the asynchronous context of that one.
   #recordParent ({ request, recording }: RequestTrace): void {
-    const parent = requestContext.getStore()?.trace
+    const { request: parent, trace } = requestContext.getStore() ?? {}
+    if (trace instanceof JobTrace && !trace.hasResult) recording.parent = trace.recording.token
     if (parent === undefined || parent.request.raw === request.raw || !parent.hasBegun) return
     // Work that a request has started may continue in its context when the request is over.
     if (parent.reply.raw.writableEnded || parent.services.app !== this.#services.app) return
@@ -300,24 +309,26 @@ export class Recorder {
     return oldRequests(this.#open, (trace) => this.tokenOf(trace))
   }
 
-  /** The requests that have not ended after a second, the oldest first. */
+  /** The requests that have not ended after a second, the oldest first, and then such jobs. */
   waiting (): WaitingRequest[] {
-    return this.#oldRequests().map((one) => waitingRequest(one, this.#services.parts))
+    const requests = this.#oldRequests().map((one) => waitingRequest(one, this.#services.parts))
+    return [...requests, ...this.jobs?.waiting() ?? []]
   }
 
   /** Their tokens: what they wait for may take long to find. */
   waitingTokens (): string[] {
-    return this.#oldRequests().map(({ token }) => token)
+    return [...this.#oldRequests(), ...this.jobs?.waiting() ?? []].map(({ token }) => token)
   }
 
   /** The profile until now of a request that has not ended. */
   unfinished (token: string): Profile | undefined {
     const trace = [...this.#open].find(({ recording }) => recording.token === token)
-    if (trace === undefined) return undefined
+    if (trace === undefined) return this.jobs?.unfinished(token)
     // The rest of the request is recorded when its body was read.
     this.collectRoute(trace)
-    const pending = this.#services.parts.flatMap(({ name, pending }) =>
-      pending === undefined ? [] : [[name, pending(trace).data as unknown]])
+    const { parts } = this.#services
+    const pending = parts.flatMap(({ name, pending }) =>
+      pending === undefined ? [] : [[name, pending(trace, parts).data as unknown]])
     return this.#profiles?.unfinished(trace, Object.fromEntries(pending) as Record<string, unknown>)
   }
 }

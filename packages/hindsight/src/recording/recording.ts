@@ -86,6 +86,21 @@ export interface ProfiledRoute {
   handler?: string
 }
 
+/** The kinds of work that is profiled outside of requests. */
+export const JOB_KINDS = ['job', 'schedule', 'command', 'start'] as const
+
+/** What the profile of work outside of requests has besides. */
+export interface JobFacts {
+  kind: typeof JOB_KINDS[number]
+  name: string
+  /** The name of the job in its queue, which its attempts have in common. */
+  id?: string
+  /** From 1 on. */
+  attempt?: number
+  /** Milliseconds for which it has waited in its queue. */
+  queued?: number
+}
+
 /** A part of a request that has a schema, as it was before validation. */
 export interface UnvalidatedInput { value: unknown, schema: unknown, name: string }
 
@@ -209,6 +224,11 @@ export class Recording {
     this.work?.restart(timing.startedAt)
   }
 
+  /** Whether the request, or other work, has ended. */
+  get isOver (): boolean {
+    return this.timing.endedAt !== 0 || this.sending.isOver
+  }
+
   /** Whether events, headers and log lines are recorded: at once, or since the request has failed. */
   get isRecording (): boolean {
     return this.events !== null || this.isLate
@@ -236,6 +256,7 @@ export class Recording {
   /** Calls a function that may make what Hindsight adds to a response: its time is not that of the application. */
   measureInternal<T> (make: () => T): T {
     const { timing } = this
+    this.work?.sample()
     const start = performance.now()
     this.internalSince = start
     try {

@@ -7,7 +7,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { callsBefore, withStackLimit } from '../call.js'
 import { classOf, codeOf } from '../errors/thrown-value.js'
-import { ClientGoneError, NoResponseError, ProcessExitError } from '../http/http-errors.js'
+import { ClientGoneError, NoResponseError, type ProcessExitError } from '../http/http-errors.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { connectionOf } from '../http/requests.js'
 import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
@@ -293,11 +293,10 @@ export class SendingRecord {
     return isRepeated ? again : [...again, error]
   }
 
-  /** The process exits before the response is complete. */
-  exit (code: number): void {
+  /** The process exits before the response is complete. `errorOf` makes the error from a text about that. */
+  exit (errorOf: (when: string) => ProcessExitError): void {
     const begun = this.#reply?.raw.headersSent === true
-    const error = new ProcessExitError(`The process exited with code ${code} ${when(begun)}`)
-    this.#end({ kind: 'failed', begun, error })
+    this.#end({ kind: 'failed', begun, error: errorOf(when(begun)) })
   }
 
   /** Keeps headers and status: those that are set later are not sent. */

@@ -8,7 +8,7 @@ import { targetOf } from '../http/requests.js'
 import type { MalformedMessage } from '../http/refused-message.js'
 import type { Mask } from '../mask/mask.js'
 import type { EditorLink } from '../view/editor.js'
-import { Recording, type Slot as PartSlot } from './recording.js'
+import { Recording, type JobFacts, type Slot as PartSlot } from './recording.js'
 import { payloadName } from './sending.js'
 import { routeConfigOf, type DeclaredRoute, type RouteMatch, type RouteTable } from '../routing/route-table.js'
 import type { HookRun } from './event-recorder.js'
@@ -23,8 +23,140 @@ function namedParams (url: string, params: unknown): unknown {
   return isSecret ? { ...params as object, verificationCode: code } : params
 }
 
+/** The services that all work has, also where no application runs: then it has no `app`. */
+export type WorkServices =
+  Pick<Services, 'debug' | 'lifecycle' | 'mask' | 'settings' | 'warn'> & Partial<Pick<Services, 'app'>>
+
+/** Work that is recorded, a request or another one: what is recorded of it, and the services of its application. */
+export abstract class WorkTrace {
+  abstract readonly services: WorkServices
+  /** The mask for its data. */
+  abstract readonly mask: Mask
+  /** Whether the recorder has begun it. */
+  abstract readonly hasBegun: boolean
+  /** Whether its result was sent or returned: what it raises now is late. */
+  abstract readonly hasResult: boolean
+  #recording: Recording | null = null
+  #context: RequestContext | undefined
+
+  /** What is recorded of it; made with the first call. In production most requests need none. */
+  get recording (): Recording {
+    return (this.#recording ??= this.openRecording())
+  }
+
+  protected openRecording (): Recording {
+    return new Recording()
+  }
+
+  protected get hasRecording (): boolean {
+    return this.#recording !== null
+  }
+
+  /** Whether events, headers and log lines are recorded. */
+  get isRecording (): boolean {
+    return this.#recording !== null && this.#recording.isRecording
+  }
+
+  /** Keeps something for a part of the profile if the work is recorded. */
+  collect<T> (part: PartSlot<T>, value: T): void {
+    if (this.isRecording) this.recording.set(part, value)
+  }
+
+  /** Whether something was raised meanwhile. */
+  get failed (): boolean {
+    return this.#recording !== null && this.#recording.failure !== null
+  }
+
+  /** Its asynchronous context. */
+  get context (): RequestContext {
+    return (this.#context ??= new RequestContext(this))
+  }
+}
+
+/** The plugins of an application in their order, and the steps of its start; times in milliseconds. */
+export interface StartData {
+  plugins: Array<{ name: string, duration: number }>
+  steps: Array<{ name: string, start: number, duration: number }>
+}
+
+/** What an application says about a job. */
+export interface JobOptions {
+  /** Default: `job`. */
+  kind?: JobFacts['kind']
+  /** What it works on; the profile has a masked copy. */
+  input?: unknown
+  /** The name of the job in its queue: attempts with the same name and id are one row of the list. */
+  id?: string | number
+  /** From 1 on. */
+  attempt?: number
+  /** When it was queued: a date, or milliseconds since the epoch. */
+  queuedAt?: Date | number
+  /** The token of the profile of the request that has queued it; default: that in whose work it runs. */
+  parent?: string | null | undefined
+}
+
+/** The work, after what is said about it. */
+export type JobArguments<T> = [work: () => T] | [options: JobOptions, work: () => T]
+
+/** Runs a job by what records it, or without a record; `at`: its stack has the place of the job. */
+export async function runJob<T> (
+  runner: JobRunner | null | Promise<JobRunner | null>, name: string, rest: JobArguments<T>, at?: Error
+): Promise<Awaited<T>> {
+  const [options, work] = rest.length === 1 ? [{}, ...rest] : rest
+  if (typeof work !== 'function') throw new TypeError('profile(name, options, work): work must be a function')
+  if (runner === null) return await work()
+  const call = { at: at ?? new Error('Called here'), time: Date.now() }
+  const jobs = await runner
+  if (jobs === null) return await work()
+  return await jobs.run(name, options, work, call)
+}
+
+/** Runs jobs, and records them. */
+export interface JobRunner {
+  run: <T>(name: string, options: JobOptions, work: () => T, call: JobCall) => Promise<Awaited<T>>
+  /** Ends work that was begun elsewhere. */
+  end: (trace: JobTrace) => void
+  fail: (trace: JobTrace, error: unknown) => void
+}
+
+/** Where a job was begun, as a stack, and when, in milliseconds since the epoch. */
+export interface JobCall { at: Error, time: number }
+
+/** Work outside of requests: a job of a queue, a task of a schedule, a command, or the start of an application. */
+export class JobTrace extends WorkTrace {
+  readonly services: WorkServices
+  readonly facts: JobFacts
+  /** What it works on, as a copy; undefined: unknown. */
+  readonly input: unknown
+  /** What it has returned, as a copy. */
+  result: unknown
+  /** Of the start of an application: its plugins and steps. */
+  start?: StartData
+  /** Its stack has the call that has begun it. */
+  readonly calledAt: Error
+  override readonly hasBegun = true
+
+  constructor (services: WorkServices, facts: JobFacts, input: unknown, calledAt: Error) {
+    super()
+    this.services = services
+    this.facts = facts
+    this.input = input
+    this.calledAt = calledAt
+    // It has no client of its own: what it injects is for that of the request in which it began, through other jobs.
+    this.context.wasDebugClient = isForDebugClient()
+  }
+
+  get hasResult (): boolean {
+    return this.recording.isOver
+  }
+
+  get mask (): Mask {
+    return this.services.mask.withTexts(this.recording.secretTexts?.() ?? [])
+  }
+}
+
 /** One request: what is recorded of it, and the services of its application. Hooks pass it down. */
-export class RequestTrace {
+export class RequestTrace extends WorkTrace {
   readonly request: FastifyRequest
   /** The instance whose hooks the request passes: after `reply.callNotFound()` its `server` is another one. */
   readonly scope: FastifyInstance
@@ -41,14 +173,13 @@ export class RequestTrace {
   styleNonce = ''
   /** The policy of the response if that is a diagnostic page. */
   diagnosticPolicy: string | undefined
-  #recording: Recording | null = null
   #responded: FastifyReply | null = null
   #respondedWith: string | undefined
   #reply: FastifyReply | null = null
-  #context: RequestContext | undefined
   #mask: Mask | undefined
 
   constructor (request: FastifyRequest) {
+    super()
     this.request = request
     this.scope = request.server
   }
@@ -73,33 +204,20 @@ export class RequestTrace {
     this.#reply = reply
   }
 
-  /** What is recorded of the request; made with the first call. In production most requests need none. */
-  get recording (): Recording {
-    if (this.#recording !== null) return this.#recording
-    const recording = this.#recording = new Recording()
+  get hasResult (): boolean {
+    return this.#reply !== null && this.#reply.sent
+  }
+
+  protected override openRecording (): Recording {
+    const recording = super.openRecording()
     if (this.#responded !== null) recording.sending.begin(this.#responded, this.#respondedWith, false, false)
     return recording
-  }
-
-  /** Whether events, headers and log lines are recorded. */
-  get isRecording (): boolean {
-    return this.#recording !== null && this.#recording.isRecording
-  }
-
-  /** Keeps something for a part of the profile if the request is recorded. */
-  collect<T> (part: PartSlot<T>, value: T): void {
-    if (this.isRecording) this.recording.set(part, value)
-  }
-
-  /** Whether something was raised while the request was handled. */
-  get failed (): boolean {
-    return this.#recording !== null && this.#recording.failure !== null
   }
 
   /** A response begins to pass the hooks: to be called by the first one. */
   beginResponse (reply: FastifyReply, payload: unknown): void {
     const what = payloadName(payload)
-    if (this.#recording === null && this.#responded === null) {
+    if (!this.hasRecording && this.#responded === null) {
       this.#responded = reply
       this.#respondedWith = what
       return
@@ -110,18 +228,13 @@ export class RequestTrace {
 
   /** Whether the response that has begun follows one of the error handler of a lifecycle. */
   get followsAnswer (): boolean {
-    return this.#recording !== null && this.#recording.sending.followsAnswer
+    return this.hasRecording && this.recording.sending.followsAnswer
   }
 
   /** The `Accept` header as it was received: a validator may remove it from the headers of the request. */
   get accept (): string | undefined {
     const received = this.recording.unvalidated?.headers?.value as { accept?: string } | undefined
     return received === undefined ? this.request.headers.accept : received.accept
-  }
-
-  /** The asynchronous context of the request. */
-  get context (): RequestContext {
-    return (this.#context ??= new RequestContext(this))
   }
 
   /** The route as it was declared; null where none matched. */
@@ -181,21 +294,21 @@ export function attributesOf (trace: RequestTrace): Record<string, unknown> {
 }
 
 /**
- * The request of an asynchronous context or of a logger: log lines, warnings and uncaught errors are attributed to it.
+ * The request or job of an asynchronous context or of a logger: log lines, warnings and uncaught errors belong to it.
  * Timers and sockets that were started in a request keep this object for as long as they live, so it references the
  * request only weakly when that is over.
  */
 export class RequestContext {
-  #trace: RequestTrace | WeakRef<RequestTrace> | RequestContext
+  #trace: WorkTrace | WeakRef<WorkTrace> | RequestContext
   /** The hook of the application that has started the work of this context. */
   readonly hook: HookRun | null
-  /** Whether the client of a request that is over might see the debug surface. */
+  /** Whether the client of a request that is over, or of that in which a job began, might see the debug surface. */
   wasDebugClient = false
   /** Records what happens after the response; absent before its profile is made, and where it has none. */
   late?: LateRecorder
 
   /** `hook`: for the work of a hook; `of` is the context of its request. */
-  constructor (of: RequestTrace | RequestContext, hook: HookRun | null = null) {
+  constructor (of: WorkTrace | RequestContext, hook: HookRun | null = null) {
     this.#trace = of
     this.hook = hook
   }
@@ -205,10 +318,16 @@ export class RequestContext {
     return this.#trace instanceof RequestContext ? this.#trace : this
   }
 
-  /** Undefined: the request is over, and its memory was released. */
-  get trace (): RequestTrace | undefined {
+  /** Undefined: the work is over, and its memory was released. */
+  get trace (): WorkTrace | undefined {
     if (this.#trace instanceof RequestContext) return this.#trace.trace
     return this.#trace instanceof WeakRef ? this.#trace.deref() : this.#trace
+  }
+
+  /** The same where it is a request. */
+  get request (): RequestTrace | undefined {
+    const { trace } = this
+    return trace instanceof RequestTrace ? trace : undefined
   }
 
   /** To be called when the request is over. */
@@ -219,6 +338,18 @@ export class RequestContext {
 }
 
 export const requestContext = new AsyncLocalStorage<RequestContext | undefined>()
+
+/** The work of the process itself: what belongs to no other context, until the application listens. */
+let processContext: RequestContext | undefined
+
+export function setProcessContext (context: RequestContext | undefined): void {
+  processContext = context
+}
+
+/** The current asynchronous context, or else that of the process. */
+export function currentContext (): RequestContext | undefined {
+  return requestContext.getStore() ?? processContext
+}
 
 /** The replay of a stored request, in whose asynchronous context that is injected; the request takes the token. */
 export const replayContext = new AsyncLocalStorage<{ replayOf?: string | undefined }>()
@@ -252,6 +383,7 @@ export interface Refusal {
 
 /** Options that parts read while requests are handled. */
 export interface PartSettings {
+  readonly dataDir?: string
   readonly slowQuery?: number
   readonly traceWaits?: boolean
   readonly calledHosts?: readonly string[]
@@ -279,10 +411,14 @@ export class ApplicationSetup {
   /** The prefix of the application, without a slash at the end: the paths of the profiler begin with it. */
   readonly base: string
   readonly closing: ClosingFunctions
+  /** Resolves when the services are made, to what runs jobs; null: jobs are not recorded. */
+  readonly jobs: Promise<JobRunner | null>
   /** Whether requests are profiled: there are pages. */
   readonly hasProfiles: boolean = false
 
-  constructor ({ app, lifecycle, debug, recording, routeTable, closing = new ClosingFunctions() }: SetupOptions) {
+  constructor (
+    { app, lifecycle, debug, recording, routeTable, jobs, closing = new ClosingFunctions() }: SetupOptions
+  ) {
     this.app = app
     this.lifecycle = lifecycle
     this.debug = debug
@@ -290,6 +426,7 @@ export class ApplicationSetup {
     this.routeTable = routeTable
     this.base = app.prefix.replace(/\/$/, '')
     this.closing = closing
+    this.jobs = jobs
   }
 
   /**
@@ -300,6 +437,10 @@ export class ApplicationSetup {
     if (this.lifecycle === null) warnOnce(message, error)
     else this.app.log.warn({ ...(error !== undefined && { err: error }), channel: 'profiler' }, message)
   }
+
+  /** Runs work and profiles it, as the exported function does, with the store of this application. */
+  readonly profile = async <T>(name: string, ...rest: JobArguments<T>): Promise<Awaited<T>> =>
+    await runJob(this.recording === 'none' ? null : this.jobs, name, rest)
 
   /** Whether the application has begun to close. */
   get isClosing (): boolean {
@@ -321,7 +462,7 @@ export class ApplicationSetup {
   }
 }
 
-type SetupOptions = Pick<ApplicationSetup, 'app' | 'lifecycle' | 'debug' | 'recording' | 'routeTable'> &
+type SetupOptions = Pick<ApplicationSetup, 'app' | 'lifecycle' | 'debug' | 'recording' | 'routeTable' | 'jobs'> &
   { closing?: ClosingFunctions }
 
 /** The services of an application for the requests that it records. */
@@ -341,16 +482,22 @@ export interface Services extends ApplicationSetup, DebugAccess {
  * message is for that client, too. True where there is no such request.
  */
 export function mayInject (raw: IncomingMessage): boolean {
+  return requestContext.getStore()?.request?.request.raw === raw || isForDebugClient()
+}
+
+/** The same for work that begins in the current asynchronous context. */
+function isForDebugClient (): boolean {
   const context = requestContext.getStore()
-  const injector = context?.trace
-  if (context === undefined || injector?.request.raw === raw) return true
-  if (injector === undefined) return context.ofRequest.wasDebugClient
-  return injector.services.mayReceiveDetails(injector.request)
+  if (context === undefined) return true
+  const { request, ofRequest } = context
+  return request === undefined ? ofRequest.wasDebugClient : request.services.mayReceiveDetails(request.request)
 }
 
 /** Adds to a stored profile what happens after the response. There is no recording when it is too late. */
 export interface LateRecorder {
-  readonly services: Services
+  /** That of the profile. */
+  readonly token: string
+  readonly services: WorkServices
   /** To be called when the profile was made, with the mask of its request; false: it was made before. */
   begin: (mask: Mask) => boolean
   openRecording: () => Recording | undefined
@@ -358,14 +505,14 @@ export interface LateRecorder {
 }
 
 /** The recording of an asynchronous context, and the services of its application. */
-export interface ContextRecording { recording: Recording, services: Services }
+export interface ContextRecording { recording: Recording, services: WorkServices }
 
 /**
  * The recording of an asynchronous context, by default of the current one; undefined: nothing is recorded. After the
  * response it is another recording, which completes the profile.
  */
 export function recordingIn (
-  context: RequestContext | undefined = requestContext.getStore()
+  context: RequestContext | undefined = currentContext()
 ): ContextRecording | undefined {
   const { trace, ofRequest: { late } = {} } = context ?? {}
   const recording = late === undefined ? trace?.recording : late.openRecording()

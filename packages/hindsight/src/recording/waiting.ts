@@ -1,13 +1,14 @@
+import { shownName } from './build-profile.js'
 import { absoluteUrl } from '../http/origin.js'
 import { targetOf } from '../http/requests.js'
 import { isEndless, isUpgraded } from '../http/responses.js'
-import type { RequestTrace } from './trace.js'
+import type { JobTrace, RequestTrace, WorkTrace } from './trace.js'
 import type { Part } from '../parts/part.js'
 import type { ProfileSummary } from '../store/profile.js'
 
 /** A request whose response has not ended, masked, with the data of parts about it; `duration` is that until now. */
 export interface WaitingRequest
-  extends Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'route' | 'duration'> {
+  extends Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'route' | 'duration' | 'values'> {
   /** What it waits for, in words. */
   sentences: string[]
 }
@@ -38,16 +39,35 @@ export function oldRequests (
 }
 
 export function waitingRequest ({ token, trace }: OldRequest, parts: readonly Part[]): WaitingRequest {
-  const { request, recording, route, services } = trace
-  const pending = parts.flatMap((part) => part.pending?.(trace) ?? [])
-  const duration = Math.round(recording.age)
+  const { request, route, services } = trace
   return {
     token,
-    time: new Date(recording.timing.startedTime).toISOString(),
     method: request.method,
     url: trace.mask.url(absoluteUrl(services.originOf(request), targetOf(request))),
     route: route?.name ?? null,
-    duration,
+    ...waitingData(trace, parts)
+  }
+}
+
+export function isOldJob ({ recording }: JobTrace): boolean {
+  return recording.age >= MIN_AGE
+}
+
+export function waitingJob (trace: JobTrace, parts: readonly Part[]): WaitingRequest {
+  const { facts: { kind, name }, recording: { token = '' }, mask } = trace
+  const values = { kind, outcome: 'running' }
+  const url = shownName(mask, name)
+  return { token, method: kind.toUpperCase(), url, route: null, values, ...waitingData(trace, parts) }
+}
+
+function waitingData (
+  trace: WorkTrace, parts: readonly Part[]
+): Pick<WaitingRequest, 'time' | 'duration' | 'sentences'> {
+  const { recording } = trace
+  const pending = parts.flatMap((part) => part.pending?.(trace, parts) ?? [])
+  return {
+    time: new Date(recording.timing.startedTime).toISOString(),
+    duration: Math.round(recording.age),
     ...Object.assign({}, ...pending.map(({ data }) => data as object)) as object,
     sentences: pending.flatMap(({ sentences }) => sentences)
   }

@@ -102,11 +102,12 @@ export class WorkLog {
 
   /**
    * The budget, until now for a request that has not ended. `readyAt`: when the response was ready, or 0; `internal`:
-   * milliseconds of Hindsight's page, which are not those of the request.
+   * milliseconds of Hindsight's page, which are not those of the request; `until`: when it began to make one.
    */
-  budget (readyAt: number, internal: number, mask: Mask): TimeBudget {
+  budget (readyAt: number, internal: number, mask: Mask, until = Infinity): TimeBudget {
     const last = takeSample()
-    const samples = this.#isShared === null ? [...this.#samples, last] : this.#samples
+    const taken = this.#isShared === null ? [...this.#samples, last] : this.#samples
+    const samples = taken.filter(({ at }) => at <= until)
     const since = (samples[0] as Sample).at
     const time = { start: since, end: (samples.at(-1) as Sample).at }
     const collections = collectionsIn(time)

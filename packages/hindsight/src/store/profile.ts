@@ -4,17 +4,23 @@ import { attemptCall } from '../call.js'
 import { mainCause, type FlattenedException } from '../errors/exception.js'
 import { withNotifications, type LogRecord } from '../logs/log-record.js'
 import type { ListenerEvent } from '../recording/events.js'
-import type { ProfiledRoute } from '../recording/recording.js'
+import { JOB_KINDS, type JobFacts, type ProfiledRoute } from '../recording/recording.js'
 
-export type { ProfiledRoute }
+export { JOB_KINDS, type ProfiledRoute }
 
 export const PROFILE_VERSION = 1
 
 /** The form of a profile's token: six lower-case hexadecimal digits. */
 export const TOKEN_PATTERN = /^[0-9a-f]{6}$/
 
-/** The recorded data of one request: plain, versioned, bounded, masked. */
-export interface Profile {
+/** What became of a job. */
+export type Outcome = 'done' | 'failed' | 'running'
+
+/**
+ * The recorded data of one request, or of one job: plain, versioned, bounded, masked. That of a job has `kind`, `name`
+ * and `outcome`. Its `method` is the kind in capital letters, its `url` the name, its `status` 0, and `ip` is empty.
+ */
+export interface Profile extends Partial<JobFacts> {
   version: typeof PROFILE_VERSION
   token: string
   /** ISO 8601, when the request arrived. */
@@ -32,6 +38,8 @@ export interface Profile {
   followOf?: string
   /** The token of the profile whose request was sent again by this one. */
   replayOf?: string
+  /** Of a job. */
+  outcome?: Outcome
   route: ProfiledRoute | null
   /** From the root cause to the error that the response was about; empty when nothing failed. */
   exceptions: FlattenedException[]
@@ -42,7 +50,8 @@ export interface Profile {
 
 /** What is known of a request before its response is sent: for the toolbar, the hints and the page of a failure. */
 export interface UnfinishedProfile
-  extends Pick<Profile, 'token' | 'time' | 'status' | 'method' | 'route' | 'duration' | 'exceptions' | 'collectors'> {
+  extends Pick<Profile, 'token' | 'time' | 'status' | 'method' | 'route' | 'duration' | 'exceptions' | 'collectors' |
+    'kind'> {
   logs: ReadonlyArray<Pick<LogRecord, 'level' | 'channel'>>
 }
 
@@ -93,6 +102,11 @@ export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boo
 /** Whether the parent of a request is a redirect that was followed. */
 export function isFollow ({ values }: ProfileSummary): boolean {
   return values?.followOf !== undefined
+}
+
+/** Whether it is the profile of a job. */
+export function isJob ({ values }: Pick<ProfileSummary, 'values'>): boolean {
+  return values?.outcome !== undefined
 }
 
 /** Whether its CPU profile was recorded, which makes a request slower: its time is none of its route. */

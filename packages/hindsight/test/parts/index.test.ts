@@ -33,23 +33,25 @@ const isProblem = ({ errors, warnings }: { errors: number, warnings: number }): 
 
 t.test('the menu has every panel, and a JSON panel for each other collector', async t => {
   t.same(panelsOf(parts, sample()).map(panel => panel.name),
-    ['overview', 'request', 'session', 'router', 'exceptions', 'otherErrors', 'logs', 'timeline', 'spans', 'http-client', 'trace',
+    ['overview', 'request', 'job', 'session', 'router', 'exceptions', 'otherErrors', 'logs', 'timeline', 'spans', 'http-client', 'trace',
       'cpu', 'events', 'cors', 'csp', 'config', 'params', 'attributes', 'security', 'locale',
       'pagination', 'cache', 'links', 'assets', 'template', 'custom', 'broken'])
   t.same(panelsOf(parts, profile('000001')), panels.filter(({ panel }) => panel?.always))
   t.same(panels.filter(({ panel }) => panel?.always).map(panel => panel.name),
     ['overview', 'request', 'router', 'exceptions', 'logs', 'timeline', 'events', 'security'])
   t.same(menuGroups(panelsOf(parts, sample())).map(({ title, panels }) => [title, panels.length]),
-    [['Overview', 1], ['Request', 8], ['Errors', 2], ['Logs', 1], ['Timeline', 2], ['Calls', 2], ['CPU', 1], ['Headers and hooks', 7],
+    [['Overview', 1], ['Request', 9], ['Errors', 2], ['Logs', 1], ['Timeline', 2], ['Calls', 2], ['CPU', 1], ['Headers and hooks', 7],
       ['Environment', 1], ['Application', 2]])
   t.same(menuGroups(panelsOf(parts, profile('000001'))).map(({ title }) => title),
     ['Overview', 'Request', 'Errors', 'Logs', 'Timeline', 'Headers and hooks'], 'no empty part')
+  const job = profile('000001', { kind: 'job', name: 'x', outcome: 'done', collectors: { job: {} } })
+  t.same(panelsOf(parts, job).map(panel => panel.name), ['overview', 'job', 'exceptions', 'logs', 'timeline'], 'a job has none of requests')
 })
 
 t.test('panels have counts and problems', async t => {
   const facts = (profile: Profile) => panelsOf(parts, profile).map(panel => [panel.name, countOf(panel, profile), isProblem(problemsOf(panel, profile))])
   t.same(facts(stored(sample())), [
-    ['overview', undefined, false], ['request', undefined, false], ['session', undefined, false],
+    ['overview', undefined, false], ['request', undefined, false], ['job', undefined, false], ['session', undefined, false],
     ['router', undefined, false], ['exceptions', 2, true],
     ['otherErrors', undefined, true], ['logs', 2, true], ['timeline', undefined, false], ['spans', undefined, false], ['http-client', undefined, true],
     ['trace', undefined, false], ['cpu', undefined, false], ['events', 3, true], ['cors', undefined, true], ['csp', undefined, false],

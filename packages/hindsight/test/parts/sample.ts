@@ -92,6 +92,7 @@ export function sample (text = 'plain'): Profile {
       attributes: { template: text, cache: null },
       params: { id: { converter: 'int', sent: text }, [text]: { converter: 'int', sent: '12', value: 12 } },
       trace: { traceId: text, parentId: text, sampled: true },
+      job: { input: { [text]: text }, result: text, source: text },
       otherErrors: [[{ name: text, message: text, frames: [], stack: text }]],
       cpu: {
         interval: 250,

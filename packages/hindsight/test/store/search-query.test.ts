@@ -83,7 +83,7 @@ t.test('limit and cursor are read', async (t) => {
 })
 
 const words = 'token, ip, method, status, url, route, exception, min_duration, slow, from, since, until, error, parent, issues, kind, ' +
-  'failure, line, queries, n+1, calls, revision, machine, size'
+  'outcome, job, failure, line, queries, n+1, calls, revision, machine, size'
 const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ q: 'status:50' }, 'Invalid "status": "50" is neither a status such as 404 nor a class such as 4xx.'],
   [{ q: 'statu:500' }, `Invalid "statu": there is no such criterion; use one of ${words}; a part of a URL with a colon is written in quotes, "statu:500".`],
@@ -126,9 +126,9 @@ const bad: Array<[fields: Record<string, unknown>, message: string]> = [
   [{ limit: '501' }, 'Invalid "limit": "501" is not a whole number from 1 to 500.'],
   [{ limit: '1e2' }, 'Invalid "limit": "1e2" is not a whole number from 1 to 500.'],
   [{ colour: 'red' }, 'Invalid "colour": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, from, ' +
-    'since, until, error, parent, issues, kind, failure, line, queries, n+1, calls, revision, machine, size, q, sort, limit, cursor.'],
+    'since, until, error, parent, issues, kind, outcome, job, failure, line, queries, n+1, calls, revision, machine, size, q, sort, limit, cursor.'],
   [{ constructor: 'red' }, 'Invalid "constructor": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, ' +
-    'slow, from, since, until, error, parent, issues, kind, failure, line, queries, n+1, calls, revision, machine, size, q, sort, limit, cursor.']
+    'slow, from, since, until, error, parent, issues, kind, outcome, job, failure, line, queries, n+1, calls, revision, machine, size, q, sort, limit, cursor.']
 ]
 
 for (const [fields, message] of bad) {

@@ -1,7 +1,7 @@
 import { parseSetCookie, type Cookie } from 'set-cookie-parser'
 import { refusalOf } from '../../errors/refusal.js'
 import { isSameOrigin } from '../../http/origin.js'
-import type { Refusal, RequestTrace } from '../../recording/trace.js'
+import { RequestTrace, type Refusal } from '../../recording/trace.js'
 import type { Profile } from '../../store/profile.js'
 import { cutText, presentItems, visibleLine } from '../../view/text.js'
 import { isPreflight, type CorsVerdict } from '../cors/verdict.js'
@@ -11,8 +11,9 @@ import { listHint, listOf } from '../read.js'
 /** Why the request was refused, and which parts of the response its browser rejects. */
 export const blocked: Part = {
   name: 'blocked',
+  ofRequests: true,
   build ({ trace, status, collectors }) {
-    if (status === 0 || !trace.services.debug) return undefined
+    if (!(trace instanceof RequestTrace) || status === 0 || !trace.services.debug) return undefined
     const reasons = blockedBy(trace, status, collectors)
     if (reasons.length === 0) return undefined
     return reasons

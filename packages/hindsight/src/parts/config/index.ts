@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { attemptCall, cachedFunction, parsedJson, textOfFile } from '../../call.js'
-import type { Services } from '../../recording/trace.js'
+import type { WorkServices } from '../../recording/trace.js'
 import { packageVersion } from '../../require.js'
 import { fieldsPart, type Data } from '../read.js'
 import type { Values } from '../section.js'
@@ -51,17 +51,17 @@ const MAX_DEPENDENCIES = 50
 const REVISION = /^[0-9a-f]{40,64} ([0-9a-f]{12})/
 
 /** Returns the function that makes the summary for the profiles of an application, which its `id` identifies. */
-function openConfiguration ({ app, mask, debug, lifecycle }: Services, options: object): () => Data {
+function openConfiguration ({ app, mask, debug, lifecycle }: WorkServices, options: object): () => Data {
   const folder = process.cwd()
   // Later the folder may have another one than the code that was loaded.
   const revision = debug ? revisionOf(folder) : undefined
   const hindsight = packageVersion()
   return () => {
     const { node } = process.versions
-    const shown = { node, fastify: app.version, hindsight, mode: process.env.NODE_ENV ?? '' }
+    const shown = { node, fastify: app?.version, hindsight, mode: process.env.NODE_ENV ?? '' }
     // The name `session` would hide all of its options.
     const { session, ...others } = (lifecycle?.options ?? options) as { session?: unknown }
-    const text = JSON.stringify([shown, mask.value(others), mask.value(session), app.initialConfig])
+    const text = JSON.stringify([shown, mask.value(others), mask.value(session), app?.initialConfig])
     const id = createHash('sha256').update(text).digest('hex').slice(0, 12)
     const dependencies = debug ? loadedDependencies(folder) : ''
     const known = { ...revision !== undefined && { revision }, ...dependencies !== '' && { dependencies } }

@@ -1,7 +1,7 @@
 import { hookText } from '../../errors/declared-place.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { isLifecycleStage, shownValue, type HeaderChange, type ListenerEvent } from '../../recording/events.js'
-import type { RequestTrace } from '../../recording/trace.js'
+import { RequestTrace } from '../../recording/trace.js'
 import type { Mask } from '../../mask/mask.js'
 import { isSuccess, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
@@ -23,6 +23,7 @@ const OBSERVERS: ReadonlySet<string> = new Set([
 /** The listeners and hooks in the order in which they ran, what each changed, and the history of each header. */
 export const events: Part = {
   name: 'events',
+  ofRequests: true,
   panel: {
     label: 'Headers and hooks',
     group: 'hooks',
@@ -53,7 +54,8 @@ export const events: Part = {
 /** The panel of the events shows it. */
 export const headers: Part = {
   name: 'headers',
-  build: ({ trace }) => unrecordedChanges(trace),
+  ofRequests: true,
+  build: ({ trace }) => trace instanceof RequestTrace ? unrecordedChanges(trace) : undefined,
   comparison: [],
   markdown (_, profile) {
     const lines = [...headerHistory(profile)]

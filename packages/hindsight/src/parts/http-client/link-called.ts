@@ -1,5 +1,5 @@
-import type { FastifyInstance } from 'fastify'
 import type { Profile } from '../../store/profile.js'
+import type { StoringServices } from '../part.js'
 import { listOf, type Data } from '../read.js'
 
 /** That of this thread: tests of an application may replace the global one. */
@@ -14,7 +14,7 @@ const MAX_DIFFERENCE = 5_000
  * Makes a profile the parent of those of its called servers, where these are in the same store. A profile of another
  * store may have the token of one in this store: it is another request.
  */
-export function linkCalled (data: Data, profile: Profile, { profiler, warn }: FastifyInstance['hindsight']): void {
+export function linkCalled (data: Data, profile: Profile, { profiler, warn }: StoringServices): void {
   const calls = listOf(data.calls).filter((call) => call.profile !== undefined)
   if (calls.length === 0) return
   const { token, time } = profile

@@ -7,7 +7,9 @@ import type { Mask } from '../../mask/mask.js'
 import { cutMasked } from '../../mask/text.js'
 import type { HookRun } from '../../recording/event-recorder.js'
 import type { Recording } from '../../recording/recording.js'
-import { onWorkEnd, recordingIn, requestContext, type ContextRecording, type Services } from '../../recording/trace.js'
+import {
+  currentContext, onWorkEnd, recordingIn, type ContextRecording, type WorkServices
+} from '../../recording/trace.js'
 import { watchChannels } from '../collect.js'
 import { framesHere } from '../../queries/stack.js'
 import type { WorkKind } from '../../recording/work-log.js'
@@ -44,7 +46,7 @@ interface Call {
 }
 
 /** The calls of one request; above `MAX_CALLS` they are only counted. */
-interface CallLog { services: Services, count: number, calls: Call[] }
+interface CallLog { services: WorkServices, count: number, calls: Call[] }
 
 /** The size of a body in bytes, and its beginning. */
 interface Body { size: number, start: Buffer[] }
@@ -64,7 +66,7 @@ const PROFILE_PATH = /\/_profiler\/[0-9a-f]{6}$/
 
 /** Records a call of the current request. */
 function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = performance.now()): void {
-  const context = requestContext.getStore()
+  const context = currentContext()
   const current = recordingIn(context)
   if (current?.recording.isRecording !== true) return
   const { method, url } = call
@@ -178,7 +180,7 @@ export const callLog = definePart<CallLog>({
 })
 
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
-function recorded (call: Call, { mask, settings }: Services, { timing, until }: Recording): Data {
+function recorded (call: Call, { mask, settings }: WorkServices, { timing, until }: Recording): Data {
   const { method, url, startedAt, endedAt = Infinity, status, hook, frames = '' } = call
   const isOpen = endedAt >= until
   const error = isOpen ? undefined : call.error

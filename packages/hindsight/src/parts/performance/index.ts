@@ -1,7 +1,7 @@
 import { roundTime } from '../../clock.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import { hookTitle } from '../../recording/events.js'
-import type { RequestTrace } from '../../recording/trace.js'
+import { JobTrace, RequestTrace, type WorkTrace } from '../../recording/trace.js'
 import type { TimeBudget } from '../../recording/work-log.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
 import { html, presentItems, unbrokenUnits, type HtmlValue } from '../../view/text.js'
@@ -130,14 +130,25 @@ export const performance: Part<Data> = {
  * profile contains; and where the time went. `routeHooks`: the time of the handler has that of the `preHandler` hooks
  * of its route.
  */
-function performanceRecord (trace: RequestTrace): Data {
-  const { recording, services: { lifecycle }, declaredRoute: route } = trace
+function performanceRecord (trace: WorkTrace): Data {
+  const { recording, services: { lifecycle } } = trace
+  const route = trace instanceof RequestTrace ? trace.declaredRoute : null
   const { timing, work } = recording
   const routeHooks = route?.hooks.includes('preHandler') === true
   // The hooks of the stages of a lifecycle.
-  const hooks = route === null ? [] : hooksOfStages(route, trace, lifecycle?.stages ?? {})
+  const hooks = trace instanceof RequestTrace && route !== null
+    ? hooksOfStages(route, trace, lifecycle?.stages ?? {})
+    : []
   const { startedAt, prepared, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt } = timing
   const { own, internalStart } = timing
+  // For the page of a failure, its response is ready.
+  const pageStart = recording.internalSince
+  // While a job runs, what the process does says nothing about it.
+  const isTimed = trace instanceof RequestTrace || recording.isOver
+  const readyAt = responseReadyAt || (pageStart ?? 0)
+  const budget = isTimed ? work?.budget(readyAt, own, trace.mask, pageStart ?? Infinity) : undefined
+  // What blocks a start may be Hindsight, which is loaded meanwhile.
+  if (budget !== undefined && trace instanceof JobTrace && trace.facts.kind === 'start') budget.blocks = []
   const internalWithin = internalStart > serializeStart && internalStart < serializeEnd ? own : 0
   return {
     ...(handlerStart !== 0 && { handlerStart: roundTime(handlerStart - startedAt) }),
@@ -151,7 +162,7 @@ function performanceRecord (trace: RequestTrace): Data {
     ...(responseReadyAt !== 0 && { firstByte: roundTime(responseReadyAt - startedAt - own) }),
     ...(own !== 0 && { hindsightStart: roundTime(internalStart - startedAt), hindsight: roundTime(own) }),
     ...(prepared !== 0 && { prepared: roundTime(prepared) }),
-    ...(work !== undefined && { budget: work.budget(responseReadyAt, own, trace.mask) })
+    ...(budget !== undefined && { budget })
   }
 }
 
@@ -243,7 +254,7 @@ function blockTile (data: Data, profile: Profile, editor: EditorLink | null): Ht
 }
 
 /** Why and where the event loop was blocked. */
-export function blockSentence (data: Data, { collectors: { cpu }, method, url }: Profile): string | undefined {
+export function blockSentence (data: Data, { collectors: { cpu }, method, url, kind }: Profile): string | undefined {
   const longest = longestBlock(data)
   if (longest === undefined) return undefined
   let blocked = `The event loop was blocked for ${formatTime(longest.duration)}`
@@ -252,6 +263,8 @@ export function blockSentence (data: Data, { collectors: { cpu }, method, url }:
   if (place !== null) return `${blocked}: most of the time ran ${place}.`
   const [call] = longest.calls ?? []
   if (call !== undefined) return `${blocked}: ${call.function || '(anonymous)'} (${shortFile(lineOf(call.source))}).`
+  // Only a request can be sent again.
+  if (kind !== undefined) return `${blocked}.`
   const command = method === 'GET'
     ? `curl -H '${CPU_HEADER}: 1' '${url.replaceAll("'", '%27')}'`
     : `send the request again with the header ${CPU_HEADER}: 1`

@@ -2,7 +2,8 @@ import { performance, roundTime } from '../../clock.js'
 import { declaredPlace } from '../../errors/declared-place.js'
 import { positionOf, shortFile, stackFrames } from '../../errors/stack-frame.js'
 import {
-  onWorkEnd, recordingIn, requestContext, type ContextRecording, type RequestTrace, type Services
+  currentContext, onWorkEnd, recordingIn, requestContext, type ContextRecording, type RequestTrace,
+  type WorkServices
 } from '../../recording/trace.js'
 import { MAX_SECRETS, maskedTexts } from '../../mask/known-secrets.js'
 import { cachedFunction, cachedByObject } from '../../call.js'
@@ -33,7 +34,7 @@ const MAX_GROUPS = 100
 
 /** The queries of one request. */
 interface QueryLog {
-  services: Services
+  services: WorkServices
   count: number
   queries: Query[]
   /** The queries as they are shown, once they were read. */
@@ -75,7 +76,7 @@ export const queryLog = definePart<QueryLog>({
 })
 
 function record (query: Query): void {
-  const context = requestContext.getStore()
+  const context = currentContext()
   // Another copy of this package may have set it.
   const { enter = Reflect.apply } = query
   query.enter = (callback, self, results) => requestContext.run(context, enter, callback, self, results)
@@ -113,7 +114,7 @@ function complete (outer: Query, part: Query): void {
 }
 
 function add (query: Query, { recording, services }: ContextRecording): void {
-  const log = recording.get(queryLog) ?? openLog(recording, services, requestContext.getStore()?.trace)
+  const log = recording.get(queryLog) ?? openLog(recording, services, currentContext()?.request)
   const { queries, further } = log
   log.count++
   recording.work?.begin(QUERIES, query)
@@ -148,7 +149,7 @@ function handlerText ({ request, declaredRoute, recording }: RequestTrace): stri
   return place == null ? text : `${text} (${shortFile(place.source)})`
 }
 
-function openLog (recording: Recording, services: Services, trace: RequestTrace | undefined): QueryLog {
+function openLog (recording: Recording, services: WorkServices, trace: RequestTrace | undefined): QueryLog {
   const log = recording.set(queryLog, {
     services,
     count: 0,
@@ -187,7 +188,7 @@ function shownOf (log: QueryLog, query: Query): ReadQuery {
 /** What was read of a statement serves later requests, too. */
 const readerOf = cachedByObject(queryReader)
 
-function recordedQueries (log: QueryLog, { timing, until }: Recording) {
+function recordedQueries (log: QueryLog, { sending, timing, until }: Recording) {
   const { mask, settings: { slowQuery = SLOW_QUERY } } = log.services
   const { startedAt: since, endedAt, own, handlerStart, handlerEnd } = timing
   const clients = [...new Set(log.queries.map(({ client, run }) => client ?? run))]
@@ -240,7 +241,10 @@ function recordedQueries (log: QueryLog, { timing, until }: Recording) {
     log.further.get(`${system} ${shape} ${source}`)?.count ?? 0
   // The diagnostic page and the budget need it before the end of the request.
   const findings = findingsOf(all, roundTime((endedAt || performance.now()) - since - own), slowQuery, furtherLike)
-  const { transactions, found } = transactionFindings(all, Math.max(0, endedAt - since), log.count === all.length)
+  // A job has no response.
+  const ending = sending.isOver ? undefined : 'the job ended'
+  const isWhole = log.count === all.length
+  const { transactions, found } = transactionFindings(all, Math.max(0, endedAt - since), isWhole, ending)
   return {
     count: log.count,
     duration: roundTime(timeOf(all)),

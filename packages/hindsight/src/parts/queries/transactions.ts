@@ -31,15 +31,17 @@ const NAMED = new RegExp(`\\b(?:from|join|into|update) (?:only )?${NAME}`, 'gi')
 /**
  * The transactions of a request, and what is remarkable about them and about pools. `responseEnd`: milliseconds since
  * the request arrived; 0: not yet. `isWhole`: whether these are all queries; other ones may end a transaction.
+ * `ending`: the end in words.
  */
 export function transactionFindings (
-  all: readonly Traced[], responseEnd: number, isWhole = true
+  all: readonly Traced[], responseEnd: number, isWhole = true, ending = 'the response was sent'
 ): { transactions: Transaction[], found: Finding[] } {
   const lineOf = linesOf(all)
   const open = transactionsOf(all, lineOf).filter(({ end }) => isWhole || end !== null)
   const transactions = open.map(({ start, end, source }) => ({ start, end, source }))
   const found = [
-    ...queriesOutside(all, open, lineOf), ...transactionsLeftOpen(open, responseEnd), ...exhaustedPool(all, lineOf)
+    ...queriesOutside(all, open, lineOf), ...transactionsLeftOpen(open, responseEnd, ending),
+    ...exhaustedPool(all, lineOf)
   ]
   return { transactions, found }
 }
@@ -107,12 +109,12 @@ function queriesOutside (all: readonly Traced[], transactions: readonly Open[], 
 }
 
 /** Transactions without an end when the response had ended, in milliseconds since the request arrived. */
-function transactionsLeftOpen (transactions: readonly Open[], responseEnd: number): Finding[] {
+function transactionsLeftOpen (transactions: readonly Open[], responseEnd: number, ending: string): Finding[] {
   return transactions.filter(({ start, end }) => start < responseEnd && (end === null || end > responseEnd))
     .map(({ source, begin }) => ({
       kind: 'transaction',
       text: `The transaction that began at ${queryPlace({ ...begin, source })} was neither committed nor rolled ` +
-        'back before the response was sent',
+        `back before ${ending}`,
       queries: [begin.index]
     }))
 }

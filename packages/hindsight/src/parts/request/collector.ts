@@ -24,6 +24,7 @@ export const received = definePart<() => Data>({ name: 'request', receive: recor
 /** Keeps what makes the data of a response, and the user when it began: the application may change it later. */
 export const sent = definePart<{ user: unknown, make: () => Data }>({
   name: 'response',
+  ofRequests: true,
   respond: recordResponse,
   data: ({ make }) => make()
 })

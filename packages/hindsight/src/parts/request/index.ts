@@ -85,9 +85,9 @@ export const request: Part<Data> = {
   search: {
     kind: {
       valueOf: kindOf,
-      pattern: /^(?:document|fetch|asset|injected)$/,
-      problem: 'not document, fetch, asset or injected',
-      help: 'document, fetch, asset or injected',
+      pattern: /^(?:document|fetch|asset|injected|job|schedule|command|start)$/,
+      problem: 'not document, fetch, asset, injected, job, schedule, command or start',
+      help: 'document, fetch, asset, injected, job, schedule, command, start',
       column: 'Kind'
     }
   }

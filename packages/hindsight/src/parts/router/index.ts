@@ -19,6 +19,7 @@ const MAX_TEXT = 300
 /** The route of the request, or the routes that nearly match. */
 export const router: Part<Data> = {
   name: 'router',
+  ofRequests: true,
   route: recordRoute,
   panel: {
     label: 'Routing',

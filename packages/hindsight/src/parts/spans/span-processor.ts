@@ -1,6 +1,6 @@
 import { performance, roundTime } from '../../clock.js'
 import type { HookRun } from '../../recording/event-recorder.js'
-import { requestContext } from '../../recording/trace.js'
+import { currentContext } from '../../recording/trace.js'
 import type { Mask } from '../../mask/mask.js'
 import type { SpanOwner } from '../../recording/recording.js'
 import { definePart } from '../part.js'
@@ -52,7 +52,7 @@ export const recordedSpans = definePart<{ log: SpanLog, mask: Mask }>({
 export function hindsightSpanProcessor (): HindsightSpanProcessor {
   return {
     onStart (span) {
-      const { trace, hook = null } = requestContext.getStore() ?? {}
+      const { trace, hook = null } = currentContext() ?? {}
       if (trace === undefined) return
       const { recording, services: { mask } } = trace
       if (!recording.isRecording || recording.until !== Infinity) return

@@ -5,12 +5,12 @@ import { shortFile } from '../../errors/stack-frame.js'
 import { codeOf } from '../../errors/thrown-value.js'
 import { isRetrieval } from '../../http/requests.js'
 import { isLifecycleStage } from '../../recording/events.js'
-import type { RequestTrace } from '../../recording/trace.js'
+import { RequestTrace, type WorkTrace } from '../../recording/trace.js'
 import type { Profile } from '../../store/profile.js'
 import { formatTime } from '../../view/components.js'
 import { cutText, presentItems } from '../../view/text.js'
-import { unfinishedProfile } from '../collect.js'
-import { definePart } from '../part.js'
+import { recordedData } from '../collect.js'
+import { definePart, type Part } from '../part.js'
 import { lineOf, timelineOf } from '../read.js'
 import { releaseResources } from './resources.js'
 import { releaseWaits, waitsOf } from './trace.js'
@@ -52,41 +52,41 @@ export const MIN_AGE = 1_000
 export const waited = definePart<Waiting>({
   name: 'waiting',
   fail (trace, error) {
-    if (codeOf(error) === 'FST_ERR_HANDLER_TIMEOUT') keepWaiting(trace)
+    if (codeOf(error) === 'FST_ERR_HANDLER_TIMEOUT') keepWaiting(trace, trace.scope.hindsight.parts)
     return undefined
   },
-  end (trace, ending) {
+  end (trace, parts, error) {
     const { recording } = trace
     const isWhole = recording.isRecording && !recording.isPartial
-    if (isWhole && recording.age >= MIN_AGE && 'error' in ending) keepWaiting(trace)
+    if (isWhole && recording.age >= MIN_AGE && error !== undefined) keepWaiting(trace, parts)
     releaseWaits(recording)
     releaseResources(recording)
   },
-  pending (trace) {
-    const data = waitingOf(trace)
+  pending (trace, parts) {
+    const data = waitingOf(trace, parts)
     return { data, sentences: waitingSentences(data, Math.round(trace.recording.age)) }
   }
 })
 
-function keepWaiting (trace: RequestTrace): void {
-  trace.recording.set(waited, waitingOf(trace))
+function keepWaiting (trace: WorkTrace, parts: readonly Part[]): void {
+  trace.recording.set(waited, waitingOf(trace, parts))
 }
 
-/** What a request waits for that has not ended, as far as that is certain. */
-function waitingOf (trace: RequestTrace): Waiting {
+/** What a request, or other work, waits for that has not ended, as far as that is certain. */
+function waitingOf (trace: WorkTrace, parts: readonly Part[]): Waiting {
   // Getters of the application may throw.
-  return attemptCall(() => readWaiting(trace), () => ({ in: null, for: [], traced: false }))
+  return attemptCall(() => readWaiting(trace, parts), () => ({ in: null, for: [], traced: false }))
 }
 
-function readWaiting (trace: RequestTrace): Waiting {
+function readWaiting (trace: WorkTrace, parts: readonly Part[]): Waiting {
   const { recording } = trace
   const { timing: { startedAt } } = recording
-  const pending = pendingEntries(trace)
+  const pending = pendingEntries(trace, parts)
   const waits = waitsOf(recording)
   const traced = (waits ?? [])
     .map(({ startedAt: began, ...wait }) => ({ ...wait, start: roundTime(began - startedAt) }))
   return {
-    in: currentCode(trace),
+    in: trace instanceof RequestTrace ? currentCode(trace) : null,
     // A line that waits for a query is that of the query.
     for: [...pending, ...traced.filter(({ source }) => pending.every((entry) => entry.source !== source))]
       .slice(0, MAX_PENDING),
@@ -95,10 +95,12 @@ function readWaiting (trace: RequestTrace): Waiting {
 }
 
 /** The queries, calls and spans that have not ended. */
-function pendingEntries (trace: RequestTrace): PendingWork[] {
-  const parts = trace.scope.hindsight.parts
+function pendingEntries (trace: WorkTrace, all: readonly Part[]): PendingWork[] {
+  const parts = all
     .filter(({ name, timeline, collect }) => timeline !== undefined && collect === undefined && name !== 'performance')
-  const profile = { ...unfinishedProfile(trace, parts), url: '', events: [] } as unknown as Profile
+  const collectors = recordedData(trace, parts.map(({ name }) => name))
+  const { age } = trace.recording
+  const profile = { duration: age, collectors, exceptions: [], logs: [], events: [] } as unknown as Profile
   return timelineOf(parts, profile).filter(({ duration }) => duration === null)
     .map(({ legend: kind, name, source, start }) =>
       ({ kind, name: cutText(name, MAX_NAME), source: source == null ? null : lineOf(source), start }))

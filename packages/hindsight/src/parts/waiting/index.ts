@@ -13,7 +13,7 @@ const TRACE = 'For the line at which it waits, press Trace new requests in the l
 /** What a request waits for that has not ended, or waited for until its connection was closed. */
 export const waiting: Part<Data> = {
   ...waited,
-  start ({ hindsight }: FastifyInstance) {
+  start ({ hindsight }) {
     if (hindsight.debug) watchResources(hindsight, true)
     if (hindsight.settings.traceWaits === true) traceWaits(hindsight, true)
     return () => {

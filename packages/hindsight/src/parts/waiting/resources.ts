@@ -3,7 +3,7 @@ import { performance } from '../../clock.js'
 import { appSource } from '../../errors/stack-frame.js'
 import { framesHere } from '../../queries/stack.js'
 import type { Recording, Slot } from '../../recording/recording.js'
-import { requestContext } from '../../recording/trace.js'
+import { currentContext } from '../../recording/trace.js'
 import type { Work, WorkKind } from '../../recording/work-log.js'
 
 const kind = (one: string, many = `${one}s`): WorkKind => ({ one, many, rank: 1 })
@@ -76,8 +76,8 @@ function beginWait (id: number, type: string, _triggerId: number, resource: Reso
   if (kind === undefined) return
   // Nothing waits for an unreferenced timer, as Node.js has for each socket.
   if (type === 'Timeout' && resource.hasRef?.() === false) return
-  const recording = requestContext.getStore()?.trace?.recording
-  if (recording?.work === undefined || recording.sending.isOver || recording.internalSince !== null) return
+  const recording = currentContext()?.trace?.recording
+  if (recording?.work === undefined || recording.isOver || recording.internalSince !== null) return
   const known: Waits = recording.get(requestWaits) ?? { ids: [], frames: new Map() }
   recording.set(requestWaits, known)
   if (known.ids.length >= MAX_WAITS) return

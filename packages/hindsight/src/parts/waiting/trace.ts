@@ -2,7 +2,7 @@ import { createHook, executionAsyncId } from 'node:async_hooks'
 import { performance } from '../../clock.js'
 import type { StackFrame } from '../../errors/exception.js'
 import { packageOf, positionOf, splitStack, stackFrames } from '../../errors/stack-frame.js'
-import { requestContext } from '../../recording/trace.js'
+import { currentContext } from '../../recording/trace.js'
 import type { Recording, Slot } from '../../recording/recording.js'
 import type { WorkKind, WorkLog } from '../../recording/work-log.js'
 import { withStackLimit } from '../../call.js'
@@ -49,8 +49,8 @@ const hook = createHook({
 
 function beginWait (id: number, type: string, triggerId: number, resource: object): void {
   if (type !== 'PROMISE' && type !== 'Timeout') return
-  const recording = requestContext.getStore()?.trace?.recording
-  if (recording === undefined || recording.sending.isOver) return
+  const recording = currentContext()?.trace?.recording
+  if (recording === undefined || recording.isOver) return
   const waits = recording.get(tracedWaits) ?? recording.set(tracedWaits, new Map<number, Wait>())
   if (waits.size >= MAX_WAITS) return
   const wait: Wait = { kind: 'timer', at: {}, startedAt: performance.now(), log: recording.work }

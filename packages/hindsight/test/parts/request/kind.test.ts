@@ -28,7 +28,8 @@ t.test('a request is of a kind, by what its client says', async (t) => {
     t.equal(criteriaMatcher(readSearch({ q: `kind:${kind}` }).criteria)(record), true)
     t.equal(criteriaMatcher(readSearch({ q: `-kind:${kind}` }).criteria)(record), false)
   }
-  t.throws(() => readSearch({ q: 'kind:page' }), { message: 'Invalid "kind": "page" is not document, fetch, asset or injected.' })
+  const message = 'Invalid "kind": "page" is not document, fetch, asset, injected, job, schedule, command or start.'
+  t.throws(() => readSearch({ q: 'kind:page' }), { message })
 })
 
 inBothProducts('requests of the network and injected ones have a kind, a size and a machine, which are no text of exceptions', async (t, build) => {

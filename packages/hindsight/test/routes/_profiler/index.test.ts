@@ -143,7 +143,7 @@ t.test('the menu links to every panel and marks those with problems', async t =>
     'Broken 1 error'
   ])
   t.same([...document.querySelectorAll('.menu li li a')].map(link => link.textContent), [
-    'Session', 'Routing', 'Parameters 1 error', 'Attributes', 'Security', 'Locale', 'Pagination 1 error', 'Other errors 1 error', 'Spans', 'Trace',
+    'Job', 'Session', 'Routing', 'Parameters 1 error', 'Attributes', 'Security', 'Locale', 'Pagination 1 error', 'Other errors 1 error', 'Spans', 'Trace',
     'CORS 1 error', 'Content Security Policy', 'HTTP cache', 'Links', 'Assets', 'Template'
   ])
   app.hindsight.profiler.save(profile('000001'))
@@ -291,7 +291,8 @@ t.test('an invalid criterion is an error that names it', async t => {
     ['?cursor=x', 'Invalid "cursor": "x" is not one of a previous page.'],
     ['search?status=40', 'Invalid "status": "40" is neither a status such as 404 nor a class such as 4xx.'],
     ['search?statu=404', 'Invalid "statu": there is no such criterion; use one of token, ip, method, status, url, route, exception, min_duration, slow, ' +
-      'from, since, until, error, parent, issues, kind, failure, line, queries, n+1, calls, revision, machine, size, q, sort, limit, cursor.'],
+      'from, since, until, error, parent, issues, kind, outcome, job, failure, line, queries, n+1, calls, revision, machine, size, ' +
+      'attempt, waited, q, sort, limit, cursor.'],
     ['latest?error=yes', 'Invalid "error": "yes" is neither 1 nor 0.'],
     ['latest?limit=0', 'Invalid "limit": "0" is not a whole number from 1 to 500.'],
     ['stream?sort=foo', 'Invalid "sort": "foo" is none of -time, time, -duration, duration, -status, status.'],
