@@ -23,7 +23,7 @@ const SEPARATE = ['clock.js', 'require.js', 'queries/']
 /** Entries of the package that `require` and `import` load. */
 const ENTRIES = ['index', 'nest', 'queries', 'recorder', 'server-options', 'storage', 'storage-contract']
 /** Modules that keep their place: entries, and what a file that is not compiled loads. */
-const KEPT = [...ENTRIES, 'drivers', 'failed-start', 'preload', 'cli/run']
+const KEPT = [...ENTRIES, 'drivers', 'failed-start', 'preload', 'process-job', 'cli/run']
 /**
  * Chunks with all that these modules import, without what an earlier chunk has: for a lifecycle in production, for each
  * start of the plugin, and for recording.
@@ -57,7 +57,7 @@ await bundle('store/sqlite', ['worker'])
 await bundle('.', filesIn(COMPILED).filter(isSeparate).map((path) => relative(COMPILED, path).replace('.js', '')))
 rmSync(COMPILED, { recursive: true })
 
-writeFileSync(join(DIST, 'register.js'), "import './register.cjs'\n")
+writeFileSync(join(DIST, 'register.js'), "import preload from './register.cjs'\n\nawait preload.ready\n")
 for (const { name, exports } of output.filter(({ isEntry, name }) => isEntry && ENTRIES.includes(name))) {
   const entry = join(DIST, name)
   const names = exports.filter((key) => key !== 'default')

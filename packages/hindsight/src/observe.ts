@@ -11,9 +11,10 @@ import type { HindsightOptions } from './options.js'
 import { addRequestHooks, addRouteHooks } from './parts/hooks.js'
 import { recordHooks } from './recording/application-hooks.js'
 import { timeHandlers } from './recording/handler-time.js'
-import { preparedDrivers } from './queries/channel.js'
+import { preparedDrivers, preparedQueues } from './queries/channel.js'
 import { MemoryStorage } from './store/memory.js'
 import { checkStorageSetting } from './store/open.js'
+import { presentItems } from './view/text.js'
 import { warmUp } from './warm-up.js'
 
 /** The paths of the profiler, below the prefix of the application. */
@@ -172,7 +173,11 @@ export function addStartMessage (
   })
 }
 
-/** The drivers that the preload has prepared, in words. */
+/** The drivers and clients that the preload has prepared, in words: the application may not load them. */
 function observedDrivers (): string {
-  return preparedDrivers.length === 0 ? '' : ` (with queries of ${preparedDrivers.join(', ')})`
+  const prepared = presentItems([
+    preparedDrivers.length > 0 && `queries of ${preparedDrivers.join(', ')}`,
+    preparedQueues.length > 0 && `jobs of ${preparedQueues.join(', ')}`
+  ])
+  return prepared.length === 0 ? '' : ` (with ${prepared.join(', and ')}, if it uses them)`
 }

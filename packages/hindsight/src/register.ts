@@ -5,7 +5,9 @@ if (options.debug === true) {
   const { watchStart } = await import('./failed-start.js')
   watchStart()
 }
-if (options.debug === true && options.queries !== false) {
+if (options.debug === true) {
   const { prepareDrivers } = await import('./drivers.js')
-  prepareDrivers()
+  prepareDrivers(options.queries !== false, options.profiler !== false)
+  const { watchProcess } = await import('./process-job.js')
+  await watchProcess(options)
 }

@@ -15,3 +15,5 @@ export const observedKinds = (globalThis as { [kKinds]?: Set<string> })[kKinds] 
 
 /** The names and versions of the drivers whose clients the preload observes. */
 export const preparedDrivers: string[] = []
+/** The same of the clients of queues and schedules, whose jobs it profiles. */
+export const preparedQueues: string[] = []

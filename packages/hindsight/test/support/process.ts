@@ -75,8 +75,17 @@ export class Process {
 
   /** Waits until its log has something to say. */
   async said (pattern: RegExp): Promise<RegExpExecArray> {
+    return await this.#printed(pattern, () => this.stdout)
+  }
+
+  /** The same of its standard error. */
+  async wrote (pattern: RegExp): Promise<RegExpExecArray> {
+    return await this.#printed(pattern, () => this.stderr)
+  }
+
+  async #printed (pattern: RegExp, read: () => string): Promise<RegExpExecArray> {
     for (const until = Date.now() + TIMEOUT; Date.now() < until; await sleep(20)) {
-      const found = pattern.exec(this.stdout)
+      const found = pattern.exec(read())
       if (found !== null) return found
       if (this.#child.exitCode !== null) break
     }

@@ -1,0 +1,117 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { symlinkSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { DEFAULT_DATA_DIR, openStorage } from '../../src/store/open.js'
+import type { TimeBudget } from '../../src/recording/work-log.js'
+import type { Profile } from '../../src/store/profile.js'
+import { testdir } from '../support/folder.js'
+
+const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
+const FASTIFY_4 = pathToFileURL(createRequire(import.meta.url).resolve('../packages/node_modules/fastify-4')).href
+const PRELOAD = pathToFileURL(join(import.meta.dirname, '../../src/register.ts')).href
+
+const folder = testdir(t, {
+  'fail.mjs': "const count = 3\nthrow new RangeError('import of ' + count + ' failed')\n",
+  'fail.cjs': "function open () { throw new Error('no file') }\nopen()\n",
+  'code.mjs': 'process.exitCode = 3\n',
+  'quick.mjs': 'console.log("quick")\n',
+  'handled.mjs': "process.on('uncaughtException', () => {})\nsetImmediate(() => { throw new Error('handled') })\n",
+  'slow.mjs': "import http from 'node:http'\n" +
+    "const server = http.createServer((_request, response) => setTimeout(() => response.end('x'), 1100)).listen(0)\n" +
+    "server.on('listening', () => http.get({ port: server.address().port }, (r) => r.resume().on('end', () => server.close())))\n",
+  'start.mjs': `import Fastify from 'fastify'
+import { setTimeout as sleep } from 'node:timers/promises'
+const app = Fastify({ logger: true })
+app.register(async function database (scope) {
+  scope.log.info('connecting')
+  await sleep(600)
+  scope.register(async function tables () { await sleep(10) })
+})
+app.addHook('onReady', async () => { await sleep(20) })
+await app.listen({ port: 0 })
+await (await fetch(app.listeningOrigin)).text()
+await app.close()
+`,
+  'older.mjs': `import Fastify from ${JSON.stringify(FASTIFY_4)}
+const app = Fastify({ logger: { level: 'error', stream: { write () { process.exitCode = 5 } } } })
+await app.listen({ port: 0 })
+await app.close()
+`,
+  'bad.mjs': `import Fastify from 'fastify'
+const app = Fastify()
+app.register(async function broken () { throw new Error('no database') })
+await app.listen({ port: 0 })
+`
+})
+symlinkSync(join(import.meta.dirname, '../../../../node_modules'), join(folder, 'node_modules'))
+const dataDir = join(folder, DEFAULT_DATA_DIR.replace('node_modules', 'data'))
+
+/** Runs a script with the preload; resolves to its exit code and to the profile of the process. */
+async function runScript (file: string, args: string[] = []): Promise<{ code: number | null, profile: Profile | undefined }> {
+  const env = { ...process.env, NODE_ENV: 'development', DATA_DIR: dataDir }
+  const child = spawn(process.execPath, [`--import=${TSX}`, `--import=${PRELOAD}`, file, ...args], { cwd: folder, env, stdio: 'ignore' })
+  const [code] = await once(child, 'exit') as [number | null]
+  const storage = await openStorage({ dataDir })
+  const { profiles } = await storage.search({ criteria: { url: file }, limit: 10 })
+  const found = await Promise.all(profiles.filter(({ method }) => method === 'COMMAND' || method === 'START').map(({ token }) => storage.get(token)))
+  await storage.close()
+  return { code, profile: found[0] }
+}
+
+t.test('a script that ends with an error', async (t) => {
+  for (const file of ['fail.mjs', 'fail.cjs']) {
+    const { code, profile } = await runScript(file, ['--password', 'hunter2'])
+    t.equal(code, 1, 'as without the preload')
+    t.match(profile, { kind: 'command', name: file, outcome: 'failed', collectors: { job: { input: ['--password', '******'] } } })
+    t.match(profile?.exceptions, [{ frames: [{ file: join(folder, file) }] }])
+  }
+  const { code, profile } = await runScript('code.mjs')
+  t.equal(code, 3)
+  const message = 'The process exited with code 3'
+  t.match(profile, { outcome: 'failed', exceptions: [{ message, frames: [], stack: `ProcessExitError: ${message}` }] })
+})
+
+t.test('a script that runs longer than a second is kept, and a quick one is not', async (t) => {
+  const { code, profile } = await runScript('slow.mjs')
+  t.equal(code, 0)
+  t.match(profile, { kind: 'command', outcome: 'done', exceptions: [], collectors: { 'http-client': { count: 1 } } })
+  t.notMatch(profile?.collectors.performance, { budget: { work: [{ one: 'random bytes' }] } })
+  t.same(await runScript('quick.mjs'), { code: 0, profile: undefined })
+})
+
+t.test('a script that handles an exception has not failed', async (t) => {
+  const { code, profile } = await runScript('handled.mjs')
+  t.equal(code, 0)
+  t.not(profile?.outcome, 'failed')
+})
+
+t.test('the start of an application has its plugins, their times and log lines', async (t) => {
+  const { code, profile } = await runScript('start.mjs')
+  t.equal(code, 0)
+  t.match(profile, { kind: 'start', name: 'start.mjs', outcome: 'done' })
+  const { plugins, steps } = profile?.collectors.job as { plugins: Array<{ name: string, duration: number }>, steps: Array<{ name: string }> }
+  t.same(plugins.map(({ name }) => name), ['database', '\u2003tables'])
+  t.ok(Number(plugins[0]?.duration) >= 500)
+  t.same(steps.map(({ name }) => name), ['before the application', 'plugins', 'onReady hooks and listen'])
+  t.ok(profile?.logs.some(({ message }) => message === 'connecting'))
+  t.notOk(profile?.logs.some(({ message }) => /incoming request/.test(message)), 'requests are not of the start')
+  const { budget } = profile?.collectors.performance as { budget: TimeBudget }
+  const timers = budget.work.filter(({ one }) => one === 'timer').map(({ source }) => String(source).slice(folder.length))
+  t.same(timers, ['/start.mjs:6:9', '/start.mjs:7:51', '/start.mjs:9:44'], 'not the one by which Fastify limits the time of a plugin')
+  t.same(budget.blocks, [], 'it may be Hindsight that blocked')
+})
+
+t.test('the start of an application that fails', async (t) => {
+  const { code, profile } = await runScript('bad.mjs')
+  t.equal(code, 1)
+  t.match(profile, { kind: 'start', outcome: 'failed', exceptions: [{ message: 'no database' }] })
+})
+
+t.test('an application with Fastify 4 listens without an error in its log', async (t) => {
+  const { code } = await runScript('older.mjs')
+  t.equal(code, 0)
+})
