@@ -117,8 +117,8 @@ export interface FoundProblem extends Ordered { text: string }
 /** A fact of the overview, or a section of it. */
 export interface OverviewTile extends Ordered {
   title: string
-  /** Where a section is, such as a list; default: it is a fact, which takes one line. */
-  column?: 'main' | 'side'
+  /** Where a section is, such as a list; `top`: above both columns. Default: it is a fact, which takes one line. */
+  column?: 'top' | 'main' | 'side'
   /** Markup of the tag `html`, or text; a tile without a value is left out. */
   value: HtmlValue
 }
@@ -289,8 +289,12 @@ export interface Part<T = any, K = any> extends Slot<K> {
   fact?: (data: T, profile: Profile) => string | undefined
   /** A sentence about the request, after the one about its response. */
   sentence?: (data: T, profile: UnfinishedProfile) => string | undefined
-  /** Sentences above the panels. */
-  notice?: (data: T, profile: Profile) => { title: string, sentences: readonly string[] }
+  /** Sentences above the panels, and a form below them. */
+  notice?: (data: T, profile: Profile) => {
+    title: string
+    sentences: readonly string[]
+    form?: false | ((view: Pick<PanelView, 'base' | 'formToken'>) => HtmlValue)
+  }
   toolbar?: (data: T, profile: UnfinishedProfile, editor: EditorLink | null) => ToolbarItem
   markdown?: (data: T, profile: Profile) => readonly MarkdownSection[]
   /** Hints of the diagnostic page and of the Markdown. */

@@ -8,10 +8,10 @@ import {
 } from '../parts/read.js'
 import { parts as allParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
-import type { Profile } from '../store/profile.js'
-import { formatTime } from '../view/components.js'
+import { cutOffStatus, shownOutcome, type Profile } from '../store/profile.js'
+import { formatTime, statusText } from '../view/components.js'
 import { codeSpan, cutText, escapeMarkdown, fencedCode, presentItems, visibleJson } from '../view/text.js'
-import { NO_DIFFERENCE, successOf, type LastSuccess, type ProfileSource } from './compare/last-success.js'
+import { sameSentence, successOf, type LastSuccess, type ProfileSource } from './compare/last-success.js'
 
 /** Bytes of the whole text: with the marks around it that models receive, it has 6,000. Bytes of one part. */
 const MAX_SHEET = 5_800
@@ -48,9 +48,11 @@ export function profileMarkdown (
   profile: Profile, success: LastSuccess | null = null, parts: readonly Part[] = allParts
 ): string {
   const { token, status, method, url } = profile
-  const outcome = status === 0 ? 'No response' : `${status} ${STATUS_CODES[status] ?? ''}`.trim()
+  const outcome = cutOffStatus(profile) ?? profile.outcome
+  let title = statusText(status, outcome)
+  if (outcome === undefined) title = `${title} ${STATUS_CODES[status] ?? ''}`.trim()
   const head = [
-    `# ${outcome}`,
+    `# ${title.charAt(0).toUpperCase()}${title.slice(1)}`,
     DATA_NOTE,
     ...messageParts(mainCause(profile)?.message).map((text) => markedBlock(text)),
     markedBlock(codeSpan(cutText(`${method} ${url}`, MAX_TITLE)), 'request'),
@@ -175,10 +177,11 @@ function size (blocks: readonly string[]): number {
   return blocks.reduce((sum, block) => sum + Buffer.byteLength(block) + 2, 0)
 }
 
-function facts ({ token, time, duration, ip, parent, followOf, route }: Profile): string {
+function facts ({ token, time, duration, ip, parent, followOf, route, kind }: Profile): string {
   return presentItems([
-    `Profile ${codeSpan(token)}`, String(time), formatTime(duration), `from ${name(ip)}`,
-    routeFact(route),
+    `Profile ${codeSpan(token)}`, String(time), formatTime(duration),
+    kind === undefined && `from ${name(ip)}`,
+    kind === undefined && routeFact(route),
     parent !== undefined && `${followOf ? 'redirected from' : 'parent request'} ${name(parent)}`
   ]).join(' · ')
 }
@@ -196,7 +199,10 @@ function name (value: unknown): string {
   return codeSpan(cutText(String(value), MAX_NAME))
 }
 
-function differencesSection ({ token, summary, title, why, differences }: LastSuccess): Section {
+function differencesSection (success: LastSuccess): Section {
+  const { token, summary, title, why, isOfJob, differences } = success
+  const status = statusText(summary.status, shownOutcome(summary))
+  const replay = isOfJob ? '' : `Replay: ${codeSpan(`fastify-hindsight replay ${token}`)}. `
   const lines = differences.map(({ what, before, now }) => `${what}: ${before} → ${now}`)
   return {
     name: 'differences',
@@ -204,11 +210,10 @@ function differencesSection ({ token, summary, title, why, differences }: LastSu
     title,
     ...lines.length > 0 && { text: lines.join('\n') },
     blocks: presentItems([
-      lines.length === 0 && NO_DIFFERENCE,
+      lines.length === 0 && sameSentence(success),
       why !== undefined && escapeMarkdown(why),
-      `Compared with profile ${codeSpan(summary.token)}, ${summary.status}, ${escapeMarkdown(summary.time)}.`,
-      `Replay: ${codeSpan(`fastify-hindsight replay ${token}`)}. ` +
-        `Compare: ${codeSpan(`fastify-hindsight compare ${summary.token} ${token}`)}.`
+      `Compared with profile ${codeSpan(summary.token)}, ${status}, ${escapeMarkdown(summary.time)}.`,
+      `${replay}Compare: ${codeSpan(`fastify-hindsight compare ${summary.token} ${token}`)}.`
     ])
   }
 }

@@ -15,7 +15,6 @@ import type { LogRecord } from '../logs/log-record.js'
 import type { Mask } from '../mask/mask.js'
 import { cutMasked } from '../mask/text.js'
 import { matchedRoute, recordedData } from '../parts/collect.js'
-import { formatInteger } from '../view/text.js'
 import type { Part } from '../parts/part.js'
 import { formatSize } from '../view/components.js'
 import { fittingLogs } from '../store/summary.js'
@@ -74,6 +73,8 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
   const { exceptions: failure = null } = collectors as { exceptions?: { summary: string } }
   if (cut !== null && failure !== null) failure.summary += ` ${cut}`
   else if (cut !== null && (status === 0 || !hasFailed)) collectors.exceptions = { summary: cut }
+  // A part of the response was sent, with its status.
+  if (cut !== null && status !== 0) Object.assign(Object(collectors.exceptions), { isCutOff: true })
   for (const { name, build } of parts) {
     const data = build?.({ trace, status, collectors })
     if (data !== undefined) collectors[name] = data
@@ -190,8 +191,8 @@ function endingSentence (state: Sending, { 'content-length': length }: Headers):
   if (error instanceof ProcessExitError || (!begun && error instanceof NoResponseError)) return `${error.message}.`
   if (error instanceof NoResponseError) return null
   if (!begun) return 'The server closed the connection before the response was sent.'
-  const sent = state.bytes === undefined ? '' : ` after ${formatInteger(state.bytes)} bytes with its headers`
-  const body = length === undefined ? '' : `, of a body of ${formatInteger(Number(length))}`
+  const sent = state.bytes === undefined ? '' : ` after ${formatSize(state.bytes)} with its headers`
+  const body = length === undefined ? '' : `, of a body of ${formatSize(Number(length))}`
   return `The response was cut off${sent}${body}.`
 }
 

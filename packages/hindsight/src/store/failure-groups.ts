@@ -1,5 +1,5 @@
 import type { Criteria } from './criteria.js'
-import { isNoise, type ProfileSummary } from './profile.js'
+import { isJob, isNoise, type ProfileSummary } from './profile.js'
 import type { Profiler } from './profiler.js'
 
 /** Failures that are read, and groups that are returned. */
@@ -20,7 +20,7 @@ export interface FailureGroup {
 }
 
 export interface FailureGroups {
-  /** Those with a status of 500 or more first; then the one with the newest failure first. */
+  /** Those of jobs, or with a status of 500 or more, first; then the one with the newest failure first. */
   groups: FailureGroup[]
   /** How many groups there are of the failures that were read. */
   all: number
@@ -36,20 +36,20 @@ export async function failureGroups (profiler: Profiler, criteria: Criteria): Pr
   const profiles = found.filter((profile) => !isNoise(profile))
   const groups = new Map<string, FailureGroup>()
   for (const profile of profiles) {
-    const { token, method, route, values: { failure, revision } = {} } = profile
+    const { token, method, url, route, values: { failure, revision } = {} } = profile
     const key = failure ?? token
     const group = groups.get(key) ??
       { ...failure !== undefined && { failure }, count: 0, first: profile, last: profile, routes: [], revisions: [] }
     group.count++
     group.first = profile
-    const name = route ?? `${method} without a route`
+    const name = route ?? (isJob(profile) ? `${method} ${url}` : `${method} without a route`)
     if (!group.routes.includes(name)) group.routes.push(name)
     const isNew = revision !== undefined && !group.revisions.includes(revision)
     if (isNew && group.revisions.length < MAX_REVISIONS) group.revisions.push(revision)
     groups.set(key, group)
   }
   const all = [...groups.values()]
-  const isOfServer = ({ last: { status } }: FailureGroup): number => Number(status >= 500)
+  const isOfServer = ({ last }: FailureGroup): number => Number(last.status >= 500 || isJob(last))
   all.sort((a, b) => isOfServer(b) - isOfServer(a))
   return { groups: all.slice(0, MAX_GROUPS), all: all.length, failures: profiles.length, isBounded: next !== null }
 }

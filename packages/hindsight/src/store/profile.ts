@@ -99,6 +99,18 @@ export function isFailure (profile: Pick<Profile, 'exceptions' | 'status'>): boo
   return profile.exceptions.length > 0 || profile.status >= 500
 }
 
+/** The status of a response with the words that an error has cut it off; undefined for any other profile. */
+export function cutOffStatus ({ status, collectors }: Pick<Profile, 'status' | 'collectors'>): string | undefined {
+  const { isCutOff } = Object(collectors.exceptions) as { isCutOff?: unknown }
+  return isCutOff === true ? `${status}, cut off` : undefined
+}
+
+/** What is shown in place of a status: the outcome of a job, or that a response was cut off; undefined: the status. */
+export function shownOutcome ({ status, values }: Pick<ProfileSummary, 'status' | 'values'>): string | undefined {
+  if (values?.isCutOff !== undefined) return `${status}, cut off`
+  return values?.outcome
+}
+
 /** Whether the parent of a request is a redirect that was followed. */
 export function isFollow ({ values }: ProfileSummary): boolean {
   return values?.followOf !== undefined

@@ -8,7 +8,7 @@ import type { Part } from '../parts/part.js'
 import { dataOf, labelOf, problemsOf, valuesOf } from '../parts/read.js'
 import { formatSize } from '../view/components.js'
 import { formatCount, cutText } from '../view/text.js'
-import { isFailure, ISSUE_SEPARATOR, type Profile, type ProfileSummary } from './profile.js'
+import { cutOffStatus, isFailure, ISSUE_SEPARATOR, type Profile, type ProfileSummary } from './profile.js'
 
 /** The indexed data of a profile: its summary, and text that is searched but not shown. */
 export interface IndexEntry {
@@ -63,7 +63,7 @@ export function summarizeProfile (profile: Profile): ProfileSummary {
     duration,
     error: isFailure(profile),
     route: route?.name ?? null,
-    exception: cause === null ? null : lineOf(`${cause.name}: ${cause.message}`),
+    exception: cause === null ? null : summaryLine(`${cause.name}: ${cause.message}`),
     warnings: logs.filter(isWarningOrWorse).length,
     parent,
     pinned: false
@@ -88,7 +88,7 @@ const searchesOf = cachedByObject((parts: readonly Part[]) => parts.flatMap((par
 function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   const found: Array<[name: string, lines: string[]]> = []
   for (const { part, name, valueOf } of searchesOf(parts)) {
-    const lines = valuesOf(part, profile, valueOf).map((value) => lineOf(String(value)))
+    const lines = valuesOf(part, profile, valueOf).map((value) => summaryLine(String(value)))
     if (lines.length > 0) found.push([name, lines])
   }
   const exceptionLines = found.flatMap(([name, lines]) => name === EXCEPTION ? lines : [])
@@ -98,8 +98,9 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
   const { referer: refererUrl } = Object(headers) as { referer?: unknown }
   const noise = isUnasked(profile) ? { isNoise: 1 } : { issues: issuesOf(parts, profile) }
   const isMeasured = 'calls' in dataOf(profile, 'cpu') ? 1 : undefined
-  for (const [name, value] of Object.entries({ followOf, ...noise, isMeasured, refererUrl, serverUrl })) {
-    if (value !== undefined) found.push([name, [lineOf(String(value))]])
+  const isCutOff = cutOffStatus(profile) === undefined ? undefined : 1
+  for (const [name, value] of Object.entries({ followOf, ...noise, isMeasured, isCutOff, refererUrl, serverUrl })) {
+    if (value !== undefined) found.push([name, [summaryLine(String(value))]])
   }
   const shown = found.filter(([name]) => name !== EXCEPTION)
   const values = Object.fromEntries(shown.map(([name, lines]) => [name, lines.join(', ').slice(0, MAX_LINE)]))
@@ -114,7 +115,7 @@ function recordWith (parts: readonly Part[], profile: Profile): ProfileRecord {
 function issuesOf (parts: readonly Part[], profile: Profile): string | undefined {
   if (profile.exceptions.length > 0) return 'yes'
   const issues = parts.flatMap((part) => {
-    const issue = lineOf(issueOf(part, profile))
+    const issue = summaryLine(issueOf(part, profile))
     if (issue === '') return []
     return [`${labelOf(part)}: ${issue.replace(/\.$/, '').replaceAll(ISSUE_SEPARATOR, ' - ')}`]
   })
@@ -132,7 +133,8 @@ function issueOf (part: Part, profile: Profile): string {
   return [...failed, ...warned].join(', ')
 }
 
-function lineOf (text: string): string {
+/** A text in one line of a limited length, as summaries have it. */
+export function summaryLine (text: string): string {
   return text.replace(/\s+/g, ' ').slice(0, MAX_LINE)
 }
 

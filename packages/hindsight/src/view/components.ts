@@ -169,8 +169,21 @@ export function withCode (finding: string, editor: EditorLink | null): SafeHtml 
 }
 
 /** A status code, colored by its class; 0: no response was sent. */
-export function statusBadge (status: number): SafeHtml {
-  return html`<span class="status status-${statusClass(status)}">${status || 'no response'}</span>`
+export function statusBadge (status: number, outcome?: string): SafeHtml {
+  const color = statusClass(statusOf(status, outcome))
+  return html`<span class="status status-${color}">${statusText(status, outcome)}</span>`
+}
+
+/** A status, or the outcome of a job. */
+export function statusText (status: number, outcome?: string): string {
+  return outcome ?? String(status || 'no response')
+}
+
+/** A status whose color the outcome of a job or of a response that was cut off has; that of a request has its own. */
+export function statusOf (status: number, outcome?: string): number {
+  if (outcome === undefined || outcome === 'running') return status
+  if (outcome === 'done') return 200
+  return 500
 }
 
 /** The class of a status code (RFC 9110, section 15): 1 to 5; 0 for other values. */

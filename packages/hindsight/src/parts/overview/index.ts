@@ -1,19 +1,28 @@
-import { firstAppFrame, mainCause, type FlattenedException } from '../../errors/exception.js'
+import { renderExcerpt } from '../../error-page/exceptions.js'
+import {
+  firstAppFrame, functionOf, mainCause, type FlattenedException, type StackFrame
+} from '../../errors/exception.js'
 import { placeOf, shortFile } from '../../errors/stack-frame.js'
 import { STATUS_CODES } from '../../http/node-http.js'
 import {
   cutText, escapeMarkdown, formatCount, html, oneLine, presentItems, visibleLine, type HtmlValue, type SafeHtml
 } from '../../view/text.js'
 import {
-  leadText, formatTime, noteText, pendingTime, titledSection, statusBadge, withCode
+  formatTime, noteText, pendingTime, titledSection, statusBadge, withCode
 } from '../../view/components.js'
+import { isErrorOrWorse } from '../../logs/log-record.js'
 import { eventName } from '../events/index.js'
 import { otherChains } from '../exceptions/index.js'
+import { isFailed } from '../http-client/groups.js'
 import { hookTitle, type ListenerEvent } from '../../recording/events.js'
-import { isFailure, isFollow, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
 import {
-  dataOf, findingOf, lineOf, listOf, resultsOf, sentencesOf, timelineOf, unexpectedIn, type Span
+  isFailure, isFollow, isJob, isSuccess, shownOutcome, type Profile, type ProfileSummary
+} from '../../store/profile.js'
+import {
+  addressOf, dataOf, findingOf, isObject, lineOf, listOf, resultsOf, sentencesOf, timelineOf, unexpectedIn,
+  type Data, type Span
 } from '../read.js'
+import { waitingSentences, type Waiting } from '../waiting/collector.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
 
 /** The code of the error of a second response. */
@@ -40,58 +49,107 @@ export const overview: Part = {
         .map(({ title, markup }) => html`<dt>${title}</dt><dd>${markup}</dd>`)
       const sections = (name: OverviewTile['column']): SafeHtml[] => tiles.filter(({ column }) => column === name)
         .map(({ title, markup }) => title === '' ? markup : titledSection(title, markup))
-      const sentences = sentencesOf(view.parts, profile)
-      // The line above the panels has the status and the time.
-      const isPlain = isSuccess(profile) && profile.status > 0 && endingEvent(profile) === undefined
-      const finding = findingOf(view.parts, profile)
-      const outcome = outcomeSentence(profile)
-      let lead: SafeHtml
-      if (finding !== undefined) {
-        if (!isPlain) sentences.unshift(outcome)
-        lead = html`<p class="lead warn">${withCode(withLateWork(finding, profile), view.editor)}</p>`
-      } else {
-        const sentence = isPlain ? sentences.shift() ?? outcome : outcome
-        lead = leadText(withLateWork(sentence, profile), moodOf(profile), view.editor)
-      }
-      sentences.push(...unexpectedIn(view.parts, profile))
-      return html`${lead}\
-${sentences.map((text) => html`<p>${withCode(text, view.editor)}</p>`)}\
+      const { mood, sentence, others, isPlain = false } = leadOf(profile, view.parts)
+      const late = lateWork(profile)
+      const lateLinks = late.length > 0 && html`${afterText(profile)} ${late.map(({ panel, text }, i) =>
+        html`${i > 0 && ', '}<a href="${addressOf(panel)}">${text}</a>`)}.`
+      const isLateFirst = isPlain && late.some(({ isBad }) => isBad)
+      const first = withCode(sentence, view.editor)
+      const lead = presentItems(isLateFirst ? [lateLinks, first] : [first, lateLinks])
+      return html`<p class="lead ${isLateFirst ? 'warn' : mood}">${lead.map((text, i) => [i > 0 && ' ', text])}</p>\
+${others.map((text) => html`<p>${withCode(text, view.editor)}</p>`)}\
+<div class="metrics">${sections('top')}</div>\
 <div class="overview"><div>${sections('main')}</div>\
 <div><dl class="facts-list">${facts}</dl>${sections('side')}</div></div>\
 ${view.differences}${relatedRequests(profile, view)}`
     }
   },
   overview: (_, profile, { parts }) => [
+    ...refusalTile(profile),
     { order: 10, title: 'Slowest part', value: slowestPart(parts, profile) }
   ],
   markdown (_, profile) {
-    const sentence = withLateWork(outcomeSentence(profile), profile)
-    return [{ order: 0, title: 'What happened', blocks: [escapeMarkdown(sentence)] }]
+    const late = lateWork(profile).map(({ text }) => text).join(', ')
+    const sentences = [outcomeSentence(profile), late !== '' && `${afterText(profile)} ${late}.`]
+    return [{ order: 0, title: 'What happened', blocks: [escapeMarkdown(presentItems(sentences).join(' '))] }]
   }
 }
 
-/** A sentence with the number of what came after the response. */
-function withLateWork (sentence: string, profile: Profile): string {
-  const countOf = (list: unknown): number => listOf(list).filter(({ start }) => Number(start) > profile.duration).length
-  const counts = [
-    [Number(dataOf(profile, 'exceptions').late ?? 0), 'error', 'errors'],
-    [countOf(dataOf(profile, 'queries').queries), 'query', 'queries'],
-    [countOf(dataOf(profile, 'http-client').calls), 'call', 'calls']
+interface Lead {
+  mood: ReturnType<typeof moodOf>
+  sentence: string
+  /** Those below. */
+  others: string[]
+  /** Whether nothing is said about a success that could be worse than what came after the response. */
+  isPlain?: true
+}
+
+/** The sentence that says most about a profile, and the other ones. */
+function leadOf (profile: Profile, parts: readonly Part[]): Lead {
+  const [mood, outcome, finding] = [moodOf(profile), outcomeSentence(profile), findingOf(parts, profile)]
+  const [sentences, unexpected] = [sentencesOf(parts, profile), unexpectedIn(parts, profile)]
+  // What a job waits for is the question, and no finding.
+  if (profile.outcome === 'running') {
+    return { mood, sentence: outcome, others: presentItems([finding, ...sentences, ...unexpected]) }
+  }
+  // The line above the panels has the status and the time.
+  const hasOutcome = hasSucceeded(profile) && endingEvent(profile) === undefined
+  if (finding !== undefined) {
+    const others = presentItems([!hasOutcome && outcome, ...sentences, ...unexpected])
+    return { mood: 'warn', sentence: finding, others }
+  }
+  if (!hasOutcome) return { mood, sentence: outcome, others: [...sentences, ...unexpected] }
+  // Other facts, such as errors that were caught, are below the sentence.
+  const isStreamed = isObject(dataOf(profile, 'response').streamed)
+  const sentence = (isStreamed ? unexpected : sentences).shift() ?? outcome
+  return { mood, sentence, others: [...sentences, ...unexpected], isPlain: true }
+}
+
+/** The source around the line that has sent a refusal. */
+function refusalTile (profile: Profile): OverviewTile[] {
+  const { sentFrom } = dataOf(profile, 'response')
+  if (!isObject(sentFrom) || isFailure(profile)) return []
+  const frame = sentFrom as unknown as StackFrame
+  const title = `Sent by ${presentItems([functionOf(frame) || undefined, placeOf(frame)]).join(', ')}`
+  return [{ order: 10, title, column: 'main', value: html`<div class="declared">${renderExcerpt(frame)}</div>` }]
+}
+
+/** What came after the response, or the end of a job, the worst first, with the panels that show it. */
+function lateWork (profile: Profile): Array<{ panel: string, text: string, isBad: boolean }> {
+  const lateOf = (list: unknown): Data[] =>
+    listOf(list).filter(({ start, offset = start }) => Number(offset) > profile.duration)
+  const [queries, calls] = [lateOf(dataOf(profile, 'queries').queries), lateOf(dataOf(profile, 'http-client').calls)]
+  const logged = lateOf(profile.logs.filter(isErrorOrWorse))
+  const [failedQueries, failedCalls] = [queries.filter(isFailed).length, calls.filter(isFailed).length]
+  const all = [
+    ['exceptions', true, Number(dataOf(profile, 'exceptions').late ?? 0), 'error', 'errors'],
+    ['logs', true, logged.length, 'error in the log', 'errors in the log'],
+    ['queries', true, failedQueries, 'failed query', 'failed queries'],
+    ['http-client', true, failedCalls, 'failed call', 'failed calls'],
+    ['queries', false, queries.length - failedQueries, 'query', 'queries'],
+    ['http-client', false, calls.length - failedCalls, 'call', 'calls']
   ] as const
-  const facts = counts.flatMap(([count, one, many]) => count === 0 ? [] : [formatCount(count, one, many)])
-  if (facts.length === 0) return sentence
-  return `${sentence} After the response: ${facts.join(', ')}.`
+  return all.filter(([, , count]) => count > 0)
+    .map(([panel, isBad, count, one, many]) => ({ panel, text: formatCount(count, one, many), isBad }))
+}
+
+function afterText ({ kind }: Profile): string {
+  return `After the ${kind === undefined ? 'response' : 'end'}:`
 }
 
 function moodOf (profile: Profile): 'good' | 'bad' | 'plain' | 'warn' {
   if (isFailure(profile)) return 'bad'
-  if (isSuccess(profile) && profile.status > 0) return 'good'
-  return 'plain'
+  return hasSucceeded(profile) ? 'good' : 'plain'
+}
+
+function hasSucceeded (profile: Profile): boolean {
+  return isSuccess(profile) && (profile.status > 0 || profile.outcome === 'done')
 }
 
 /** What happened to a request, in sentences that state recorded facts only. */
 export function outcomeSentence (profile: Profile): string {
   const { method, status, exceptions, duration } = profile
+  if (profile.kind !== undefined) return jobSentence(profile)
   if (status === 0 || status === 499) return unsentSentence(profile)
   const { summary } = dataOf(profile, 'exceptions')
   const ended = endingEvent(profile)
@@ -100,18 +158,45 @@ export function outcomeSentence (profile: Profile): string {
   else if (ended?.outcome === 'raised') by = ` The ${endingName(ended)} raised an error.`
   const last = exceptions.at(-1)
   const cause = mainCause(profile)
-  const outcome = `${method} returned ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()} in ${formatTime(duration)}`
-  if (last === undefined || cause === null) return `${outcome}.${by}`
+  const code = `${status} ${STATUS_CODES[status] ?? ''}`.trim()
+  const outcome = `${method} returned ${code} in ${formatTime(duration)}`
+  if (last === undefined || cause === null) return `${outcome}.${callText(profile)}${by}`
   const [root = last] = exceptions
-  let errors = errorText({ ...last, message: cause.message })
-  if (root !== last) errors = `${errorText(last)} Its root cause is ${errorText(root)}`
+  const errors = root === last ? errorText({ ...last, message: cause.message }) : chainText(root, last)
   if (last.logged !== undefined) return `${outcome}. ${last.logged} ${errors}${by}`
   const repeated = repeatedResponse(profile)
   if (last.code === REPEATED || last.code === LOST) return `${outcome}.${repeated}${by}`
   if (status >= 400) return errors + by + repeated
   // The error came after the response, or the application has handled it.
-  if (typeof summary === 'string') return `${outcome}.${by.slice(0, -1)}: ${errors}${repeated}`
+  if (typeof summary === 'string') {
+    return `${by.trim().slice(0, -1)}: ${errors} The status ${code} had been sent before.${repeated}`
+  }
   return `${outcome}, and an error was recorded: ${errors}${by}${repeated}`
+}
+
+/** What a job that has not ended waits for, where that is known. */
+function waitingText (profile: Profile): string {
+  const data = dataOf(profile, 'waiting')
+  if (!Array.isArray(data.for) || data.for.length === 0) return ''
+  const [first = ''] = waitingSentences(data as unknown as Waiting, profile.duration)
+  return ` ${first.replace(/^Not ended:/, 'It waits:')}`
+}
+
+function jobSentence (profile: Profile): string {
+  const { kind, name, outcome, attempt, queued, duration, exceptions } = profile
+  const what = `The ${kind} ${visibleLine(String(name))}`
+  const waited = queued === undefined ? '' : ` It had waited for ${formatTime(queued)} in its queue.`
+  if (outcome === 'running') {
+    return `${what} had not ended after ${formatTime(duration)}.${waitingText(profile)}${waited}`
+  }
+  const [root] = exceptions
+  const last = exceptions.at(-1)
+  const ended = `${what} ended in ${formatTime(duration)}`
+  if (root === undefined || last === undefined) return `${ended}.${waited}`
+  const errors = chainText(root, last)
+  if (outcome !== 'failed') return `${ended}, and an error was recorded: ${errors}${waited}`
+  const again = attempt === undefined ? '' : ` in attempt ${attempt}`
+  return `${errors} ${what} failed${again} after ${formatTime(duration)}.${waited}`
 }
 
 /** Why the client received no response, and the first error of the application. */
@@ -136,6 +221,15 @@ function senderOf (profile: Profile, hook: ListenerEvent | undefined): string {
   }
   if (place === false) return ''
   return ` ${place} sent the response.`
+}
+
+/** The last call that was answered with the status of a failed response: a proxy passes it on. */
+function callText (profile: Profile): string {
+  const { status, duration } = profile
+  const call = listOf(dataOf(profile, 'http-client').calls)
+    .findLast((call) => call.status === status && Number(call.start) + Number(call.answered) <= duration)
+  if (call === undefined || status < 400) return ''
+  return ` ${visibleLine(cutText(`${String(call.method)} ${String(call.url)}`, MAX_MESSAGE))} had this status, too.`
 }
 
 /** Which lines sent two responses, as far as they are certain; empty where there was one. */
@@ -177,6 +271,14 @@ function endingName (event: ListenerEvent): string {
   return hookTitle(event)
 }
 
+/** A library may repeat the message of what it wraps. */
+function chainText (root: FlattenedException, last: FlattenedException): string {
+  const text = errorText(last)
+  const isRepeated = root.message.trim() !== '' && root.message === last.message && firstAppFrame([root]) === undefined
+  if (root === last || isRepeated) return text
+  return `${text} Its root cause is ${errorText(root)}`
+}
+
 function errorText (exception: FlattenedException): string {
   const { name, code, message } = exception
   const detail = message.trim() === '' ? code : message
@@ -202,22 +304,31 @@ function slowestPart (parts: readonly Part[], profile: Profile): HtmlValue {
 ${visibleLine(name).slice(0, MAX_MESSAGE)}</a> <strong>${pendingTime(duration)}</strong></div>`)
 }
 
+function parentTitle ({ followOf, kind }: Profile, parent: PanelView['parent']): string {
+  if (followOf !== undefined) return 'Redirected from'
+  if (kind !== undefined) return 'Queued by'
+  return parent != null && isJob(parent) ? 'Sent by' : 'Parent request'
+}
+
 /** The requests that caused this one, or were caused by it. */
 function relatedRequests (profile: Profile, { base = '', ...view }: PanelView): HtmlValue {
-  const { token, parent, followOf, replayOf } = profile
+  const { token, parent, replayOf } = profile
   const { children = [] } = view
   const list = (summaries: readonly ProfileSummary[]): SafeHtml =>
-    html`<ul class="relatives">${summaries.map(({ token, status, method, url, duration }) =>
-      html`<li><a href="${base}/${token}">${token}</a> ${statusBadge(status)} \
-${method} <span class="url">${visibleLine(url)}</span> ${formatTime(duration)}</li>`)}</ul>`
+    html`<ul class="relatives">${summaries.map((summary) =>
+      html`<li><a href="${base}/${summary.token}">${summary.token}</a> \
+${statusBadge(summary.status, shownOutcome(summary))} ${summary.method} \
+<span class="url">${visibleLine(summary.url)}</span> ${formatTime(summary.duration)}</li>`)}</ul>`
   const follows = children.filter(isFollow)
-  const subRequests = children.filter((child) => !isFollow(child))
+  const jobs = children.filter(isJob)
+  const subRequests = children.filter((child) => !isFollow(child) && !isJob(child))
   return [
-    parent !== undefined && titledSection(followOf === undefined ? 'Parent request' : 'Redirected from',
+    parent !== undefined && titledSection(parentTitle(profile, view.parent),
       view.parent == null ? noteText(`Profile ${parent} is not stored any more.`) : list([view.parent])),
     replayOf !== undefined && titledSection('Replay',
       html`<p>This request replays <a href="${base}/${replayOf}">${replayOf}</a>: \
 <a href="${base}/${replayOf}/compare/${token}">differences</a></p>`),
+    jobs.length > 0 && titledSection('Jobs', list(jobs)),
     follows.length > 0 && titledSection('Redirected to', list(follows)),
     subRequests.length > 0 && titledSection('Sub-requests',
       [list(subRequests), html`<p><a href="${base}/search?parent=${token}">All requests of this parent</a></p>`])

@@ -1,14 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Profile } from '../../store/profile.js'
 import { postForm } from '../../view/components.js'
-import { html, presentItems, type SafeHtml } from '../../view/text.js'
+import { html, presentItems, unbrokenUnits, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part, ProfilerPages } from '../part.js'
 import { linesSection, type Data } from '../read.js'
 import { waited, waitingSentences, type Waiting } from './collector.js'
 import { watchResources } from './resources.js'
 import { isTracing, traceWaits } from './trace.js'
-
-const TRACE = 'For the line at which it waits, press Trace new requests in the list of profiles, and send it again.'
 
 /** What a request waits for that has not ended, or waited for until its connection was closed. */
 export const waiting: Part<Data> = {
@@ -22,10 +20,12 @@ export const waiting: Part<Data> = {
     }
   },
   notice (data, profile) {
-    const isWaiting = profile.status === 0
+    const isWaiting = profile.status === 0 && profile.outcome !== 'failed'
+    const isUntraced = isWaiting && data.traced === false
     return {
       title: isWaiting ? 'What does it wait for?' : 'What did it wait for?',
-      sentences: presentItems([...sentences(data, profile), isWaiting && data.traced === false && TRACE])
+      sentences: presentItems([...sentences(data, profile), isUntraced && traceSentence(profile)]),
+      form: isUntraced && traceForm
     }
   },
   markdown: (data, profile) => linesSection(5, 'Waiting', sentences(data, profile)),
@@ -54,11 +54,18 @@ function sentences (data: Data, { duration }: Profile): string[] {
   return waitingSentences(data as unknown as Waiting, duration)
 }
 
-/** The form that begins or ends to trace what later requests wait for. */
+/** How the line is found at which a request or a job waits that was not traced. */
+function traceSentence ({ kind }: Profile): string {
+  const again = kind === undefined ? 'send it again' : 'run it again'
+  if (isTracing()) return `New requests and jobs are traced: for the line at which it waits, ${again}.`
+  return `For the line at which it waits, press Trace new requests, and ${again}.`
+}
+
+/** The form that begins or ends to trace what later requests and jobs wait for. */
 function traceForm ({ base = '', formToken = '' }: Pick<PanelView, 'base' | 'formToken'>): SafeHtml {
   const [value, text, effect] = isTracing()
-    ? ['0', 'Stop tracing', 'Timers and promises of new requests are traced.']
+    ? ['0', 'Stop tracing', 'Timers and promises of new requests and jobs are traced.']
     : ['1', 'Trace new requests', 'Records the timers and promises that new requests wait for, in about 0.2 ms each.']
-  return postForm(`${base}/waiting`, formToken,
-    html`<button type="submit" name="trace" value="${value}">${text}</button> <span class="note">${effect}</span>`)
+  return postForm(`${base}/waiting`, formToken, html`<button type="submit" name="trace" value="${value}">${text}\
+</button> <span class="note">${unbrokenUnits(effect)}</span>`)
 }

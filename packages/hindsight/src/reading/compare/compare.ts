@@ -61,10 +61,11 @@ function compareTimes (a: Profile, b: Profile, parts: readonly Part[]): Section 
 }
 
 function comparedOf (profile: Profile) {
-  const { token, time, method, url, status, duration, route } = profile
+  const { token, time, method, url, status, outcome, duration, route } = profile
   const cause = mainCause(profile)
   const exception = cause === null ? null : `${cause.name}: ${cause.message}`
-  return { token, time, method, url, status, duration, route: route?.name ?? null, exception }
+  const summary = { token, time, method, url, status, duration, route: route?.name ?? null, exception }
+  return { ...summary, ...outcome !== undefined && { outcome } }
 }
 
 function compareSection (part: Part, section: ComparedSection, a: Profile, b: Profile): Section {

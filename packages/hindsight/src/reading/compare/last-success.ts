@@ -1,10 +1,10 @@
 import { cutText, html, visibleLine, type SafeHtml } from '../../view/text.js'
-import { ageElement, formatTime, noteText, pathOf, statusBadge, markupTable } from '../../view/components.js'
+import { ageElement, formatTime, noteText, pathOf, statusBadge, markupTable, withCode } from '../../view/components.js'
 import { byOrder, listOf, resultsOf, splitUrl } from '../../parts/read.js'
 import { parts as internalParts } from '../../parts/index.js'
 import type { DifferenceGroup, Part, PartTime } from '../../parts/part.js'
 import { Section, type Values } from '../../parts/section.js'
-import { isMeasured, isSuccess, type Profile, type ProfileSummary } from '../../store/profile.js'
+import { isMeasured, isSuccess, shownOutcome, type Profile, type ProfileSummary } from '../../store/profile.js'
 import type { ProfileStorage } from '../../store/storage.js'
 
 /** The last success of the route of a failure, or the last fast one of a slow success, and how it differs from that. */
@@ -14,6 +14,8 @@ export interface LastSuccess {
   title: string
   /** Why a success is compared. */
   why?: string
+  /** Whether it is a job, which cannot be sent again. */
+  isOfJob: boolean
   /** The most important first; at most five. */
   differences: ShownDifference[]
 }
@@ -32,8 +34,7 @@ const MAX_MESSAGE = 10_000
 const MAX_VALUE = 200
 /** Characters that are the same in both before a difference. */
 const MAX_SHARED = 40
-export const NO_DIFFERENCE =
-  'Request, session, user, outgoing calls, code revision, configuration and versions are the same.'
+const SAME = 'outgoing calls, code revision, configuration and versions are the same.'
 
 /**
  * Compares a profile with the newest success of the same route and method before it; null where none is stored. Where
@@ -47,7 +48,8 @@ export async function lastSuccess (
   const success = summary && await source.get(summary.token)
   if (summary === undefined || success === undefined) return null
   const differences = shortened(orderedDifferences(success, profile, parts))
-  return { token: profile.token, summary, title: 'Differences from the last success', differences }
+  const isOfJob = profile.kind !== undefined
+  return { token: profile.token, summary, title: 'Differences from the last success', isOfJob, differences }
 }
 
 /** Compares a success that is slow for its route with the newest fast one before it; null for any other profile. */
@@ -66,7 +68,7 @@ async function lastFast (
   const differences = shortened([...slowerParts(fast, profile, parts), ...others])
   const times = Math.round(duration / median)
   const why = `It took ${formatTime(duration)}: ${times} times the median of this route, ${formatTime(median)}.`
-  return { token, summary, title: 'Differences from the last fast request', why, differences }
+  return { token, summary, title: 'Differences from the last fast request', why, isOfJob: false, differences }
 }
 
 /** Successes of the same route and method before a profile, the newest first. */
@@ -120,20 +122,25 @@ export async function successOf (
   return await lastSuccess(source, profile, parts)
 }
 
+/** What is the same where there is no difference. */
+export function sameSentence ({ isOfJob }: LastSuccess): string {
+  return isOfJob ? `Input, ${SAME}` : `Request, session, user, ${SAME}`
+}
+
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
 export function renderDifferences (found: LastSuccess | null, base: string, isReplayable = true): SafeHtml {
   if (found === null) return noteText('No success of the same route is stored before this request.')
-  const { token, summary, title, why, differences } = found
-  const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${what}</th>\
+  const { token, summary, title, why, isOfJob, differences } = found
+  const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${withCode(what, null)}</th>\
 <td class="text" data-label="Before">${before}</td><td class="text" data-label="Now">${now}</td></tr>`)
   const columns = ['What', 'Before', 'Now']
-  const list = rows.length === 0 ? noteText(NO_DIFFERENCE) : markupTable(title, columns, rows, 'sides')
+  const list = rows.length === 0 ? noteText(sameSentence(found)) : markupTable(title, columns, rows, 'sides')
   const { status, method, url, time } = summary
   return html`<section class="differences"><h2>${title}</h2><p class="facts">\
-<a href="${base}/${summary.token}">${summary.token}</a> ${statusBadge(status)} ${method} \
+<a href="${base}/${summary.token}">${summary.token}</a> ${statusBadge(status, shownOutcome(summary))} ${method} \
 ${shown(pathOf(url))}, ${ageElement(time)}</p>${why !== undefined && html`<p>${why}</p>`}${list}\
 <p class="pages"><a href="${base}/${summary.token}/compare/${token}">All differences</a>\
-${isReplayable && html` <a href="${base}/${token}/replay">Replay…</a>`}</p></section>`
+${isReplayable && !isOfJob && html` <a href="${base}/${token}/replay">Replay…</a>`}</p></section>`
 }
 
 function shown (text: string): string {

@@ -33,11 +33,11 @@ ${volatile.length > 0 && titledSection('Ignored (volatile)', volatileFold, '', 2
 }
 
 function card (letter: string, compared: Compared, { base }: PageOptions): SafeHtml {
-  const { token, time, method, url, status, duration, route, exception } = compared
+  const { token, time, method, url, status, outcome, duration, route, exception } = compared
   return html`<section class="card" aria-label="Profile ${letter}"><p><strong>${letter}</strong> \
-<a href="${base}/${token}">${token}</a> ${statusBadge(status)} ${timeElement(time)}</p>
+<a href="${base}/${token}">${token}</a> ${statusBadge(status, outcome)} ${timeElement(time)}</p>
 <p class="url">${method} ${visibleLine(url)}</p>
-<p class="facts">route ${route ?? 'none'}, ${formatTime(duration)}</p>\
+<p class="facts">${outcome === undefined && `route ${route ?? 'none'}, `}${formatTime(duration)}</p>\
 ${exception !== null && html`<p class="exception-line">${visibleLine(exception)}</p>`}</section>`
 }
 

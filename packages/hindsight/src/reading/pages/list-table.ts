@@ -3,7 +3,7 @@ import {
 } from '../../view/text.js'
 import type { FailureGroup, FailureGroups } from '../../store/failure-groups.js'
 import { groupedBy } from '../../parts/read.js'
-import { isFollow, isNoise, listedException, type ProfileSummary } from '../../store/profile.js'
+import { isFollow, isJob, isNoise, listedException, shownOutcome, type ProfileSummary } from '../../store/profile.js'
 import { DEFAULT_LIMIT, factsOf, PART_CRITERIA } from '../../store/search-query.js'
 import {
   ageElement, formatSize, formatTime, noteText, pathOf, scrollRegion, statusBadge, markupTable
@@ -70,13 +70,16 @@ export function profileTable (
   }
   const longest = Math.max(...all.map(({ duration }) => duration))
   const origin = mostOf(all.map(({ url }) => originOf(url)))
-  const view: View = { columns: shownColumns(profiles, origin), origin, longest, hasOlder }
+  const view: View = { columns: shownColumns(profiles), origin, longest, hasOlder }
   const open = waiting.map((request) => {
-    const reasons = request.sentences.slice(0, MAX_REASONS)
+    // What it waits for says more than where.
+    const isWork = (sentence: string): number => Number(sentence.startsWith('Not ended'))
+    const reasons = request.sentences.toSorted((a, b) => isWork(b) - isWork(a)).slice(0, MAX_REASONS)
       .map((text) => html`<div class="warning-line">${visibleLine(text)}</div>`)
     return row({ ...OPEN, ...request }, view, reasons)
   })
-  return scrollRegion('Stored profiles', html`<table class="rows profiles">
+  const hasWords = all.some(({ values }) => values?.outcome !== undefined || values?.isCutOff !== undefined)
+  return scrollRegion('Stored profiles', html`<table class="rows profiles${hasWords && ' has-words'}">
 <thead><tr>${head('Status', 'status')}<th scope="col">Method</th><th scope="col">URL</th>\
 <th scope="col" class="message">Message</th>\
 ${view.columns.map(({ index, title }) => html`<th scope="col" class="c${index}">${title}</th>`)}
@@ -91,26 +94,30 @@ function orderOf (column: string, sort: string): string {
   return ''
 }
 
-function groupBody ({ rows: [first, ...equal], children }: Group, view: View): SafeHtml {
+function groupBody ({ rows: [first, ...equal], children }: Group, view: View, className = ''): SafeHtml {
   if (first === undefined) return html``
-  return html`<tbody>${row(first, view, [equalMark(equal.length + 1, view.hasOlder), remarks(first)])}\
-${equal.map((profile) => row(profile, view, '', 'is-equal'))}\
-${children.map((child) => row(child, view, remarks(child), 'is-child'))}</tbody>`
+  const details = [equalMark(first, equal.length + 1, view.hasOlder), remarks(first)]
+  return html`<tbody>${row(first, view, details, className)}\
+${equal.map((profile) => row(profile, view, '', 'is-equal'))}</tbody>\
+${children.map((child) => groupBody(child, view, 'is-child'))}`
 }
 
-/** The number of equal failures of the page, which expands their group; older pages may have more. */
-function equalMark (count: number, hasOlder: boolean): HtmlValue {
+/** The number of the rows of a group, which expands it; older pages may have more. */
+function equalMark ({ values }: ProfileSummary, count: number, hasOlder: boolean): HtmlValue {
   if (count === 1) return null
+  let what = 'equal runs'
+  if (values?.failure !== undefined) what = 'equal failures'
+  if (values?.job !== undefined) what = 'attempts'
   // The stylesheet expands the group when this box is checked.
   return html`<label class="equal"><input type="checkbox" class="hidden-visually">\
-<span class="count">×${count}${hasOlder && '+'}</span><span class="hidden-visually"> equal failures</span></label>`
+<span class="count">×${count}${hasOlder && '+'}</span><span class="hidden-visually"> ${what}</span></label>`
 }
 
 // Columns that would be empty, or have one machine in all rows, are left out.
-function shownColumns (profiles: readonly ProfileSummary[], origin: string) {
+function shownColumns (profiles: readonly ProfileSummary[]) {
   return COLUMNS.map((column, index) => ({ ...column, index })).filter(({ name }) => {
     if (name === 'machine') return new Set(profiles.flatMap(({ values }) => values?.machine ?? [])).size > 1
-    return profiles.some((profile) => cell(profile, name, origin) !== '')
+    return profiles.some((profile) => cell(profile, name) !== '')
   })
 }
 
@@ -119,34 +126,71 @@ function mostOf (texts: readonly string[]): string {
   return groups.reduce((most, one) => one.length > most.length ? one : most, [])[0] ?? ''
 }
 
-/** Equal failures, and the sub-requests of the first of them. */
+/** Equal rows, and those of the sub-requests and jobs of the first of them. */
 interface Group {
   rows: ProfileSummary[]
-  children: ProfileSummary[]
+  children: Group[]
 }
 
 /**
- * The rows of a page. Sorted by time, equal failures are one group at the position of the first; otherwise none.
- * Newest first, sub-requests are below their parents.
+ * The rows of a page. Sorted by time, equal failures, the attempts of a job, and equal runs of a schedule, are one
+ * group at the position of the first; otherwise none.
+ * Newest first, sub-requests and jobs are below their parents, also those that are newer.
  */
 function groupsOf (profiles: readonly ProfileSummary[], { sort }: Fields): Group[] {
   const groups = new Map<string, Group>()
-  /** By token. A request ends after those that it has injected. */
-  const above = new Map<string, Group>()
   const [isByTime, isNewestFirst] = [!sort || sort.endsWith('time'), !sort || sort === '-time']
+  const roots = rootsOf(isNewestFirst ? profiles : [])
   for (const profile of profiles) {
-    const { token, parent } = profile
-    let group = isNewestFirst ? above.get(parent ?? '') : undefined
-    if (group !== undefined) group.children.push(profile)
-    else {
-      const key = (isByTime && profile.values?.failure) || token
-      group = groups.get(key) ?? { rows: [], children: [] }
-      groups.set(key, group)
-      group.rows.push(profile)
-    }
-    if (group.rows.length === 1) above.set(token, group)
+    const { token, values } = profile
+    // A sub-request is not folded: its parent would be without it.
+    const common = roots.has(token) ? values?.job : repeatedKey(profile)
+    const key = (isByTime && common) || token
+    const group = groups.get(key) ?? { rows: [], children: [] }
+    groups.set(key, group)
+    group.rows.push(profile)
   }
-  return [...groups.values()]
+  const byToken = new Map([...groups.values()].map((group) => [group.rows[0]?.token, group]))
+  const shown: Group[] = []
+  for (const [token = '', group] of byToken) {
+    const parent = byToken.get(roots.get(token) ?? '')
+    // The rows of equal failures but the first are folded.
+    if (parent === undefined) shown.push(group)
+    else parent.children.push(group)
+  }
+  return shown
+}
+
+/** What equal rows have in common; undefined for a row that is none of several. */
+function repeatedKey ({ url, values = {} }: ProfileSummary): string | undefined {
+  const { job, failure, kind, issues = '' } = values
+  if (job !== undefined || failure !== undefined) return job ?? failure
+  return kind === 'schedule' ? `${url} ${issues}` : undefined
+}
+
+/** Ancestors of a profile that are looked at. */
+const MAX_ANCESTORS = 20
+
+/** The tokens of the first ancestors on the page, by those of their sub-requests and jobs. */
+function rootsOf (profiles: readonly ProfileSummary[]): Map<string, string> {
+  const parents = new Map(profiles.map(({ token, parent }) => [token, parent ?? '']))
+  const roots = new Map<string, string>()
+  for (const { token } of profiles) {
+    const root = rootOf(token, parents)
+    if (root !== token) roots.set(token, root)
+  }
+  return roots
+}
+
+function rootOf (token: string, parents: ReadonlyMap<string, string>): string {
+  let root = token
+  for (let depth = 0; depth < MAX_ANCESTORS; depth++) {
+    const parent = parents.get(root) ?? ''
+    if (!parents.has(parent)) return root
+    root = parent
+  }
+  // A store may have profiles that are their own ancestors.
+  return token
 }
 
 // Relative URLs make the page smaller.
@@ -160,9 +204,9 @@ function row (
   const steps = Math.round(STEPS * duration / longest) || 0
   return html`<tr${names && html` class="${names}"`}>
 <td><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">\
-${statusBadge(status)}</td><td>${cut(method)}</td>\
+${statusBadge(status, shownOutcome(profile))}</td><td>${cut(method)}</td>\
 <td class="text">${cut(targetOf(url, origin))}</td><td class="message">${details}</td>\
-${columns.map(({ name, index }) => html`<td class="c${index}">${cell(profile, name, origin)}</td>`)}
+${columns.map(({ name, index }) => html`<td class="c${index}">${cell(profile, name)}</td>`)}
 <td class="duration${steps > 0 && ` d${steps}`}">${formatTime(duration)}</td><td>${ageElement(time)}</td>
 <th scope="row"><a href="${token}">${token}</a>${pinned && star}</th></tr>`
 }
@@ -175,20 +219,21 @@ function markOf (profile: ProfileSummary): string {
 }
 
 /** Empty where it has nothing to say: a route whose pattern is the path, too. */
-function cell ({ url, route, values = {} }: ProfileSummary, name: string, origin: string): string {
+function cell ({ url, route, values = {} }: ProfileSummary, name: string): string {
   if (name === 'route') {
     const pattern = route?.replace(/^[A-Z|]+ (?=\/)/, '') ?? ''
-    if (pattern === targetOf(url, origin).replace(/[?#].*/s, '')) return ''
+    if (pattern === pathOf(url).replace(/[?#].*/s, '')) return ''
     return cut(pattern)
   }
   if (name === 'size' && values.size !== undefined) return formatSize(Number(values.size))
   return values[name] ?? ''
 }
 
-/** A URL without the origin that most have. */
-function targetOf (url: string, origin: string): string {
-  if (originOf(url) !== origin) return url
-  return url.slice(origin.length) || '/'
+/** The path and query of a URL, with its origin where most have another one; the name of a job. */
+function targetOf (url: string, most: string): string {
+  const origin = originOf(url)
+  const target = url.slice(origin.length) || '/'
+  return origin === '' || origin === most ? target : `${target} · ${origin}`
 }
 
 function originOf (url: string): string {
@@ -207,7 +252,8 @@ function remarks (profile: ProfileSummary): HtmlValue {
   if (isNoise(profile)) return null
   const { parent, values } = profile
   const exception = listedException(profile)
-  const relation = isFollow(profile) ? 'redirected from' : 'sub-request of'
+  let relation = isJob(profile) ? 'queued by' : 'sub-request of'
+  if (isFollow(profile)) relation = 'redirected from'
   return [
     exception !== null && html`<p>${cut(exception)}</p>`,
     factsOf(profile).map((fact) =>
@@ -240,10 +286,11 @@ function groupRow (
   const target = failure === undefined ? token : `search?q=failure:${failure}`
   const line = last.values?.line !== undefined && html` <small>${last.values.line}</small>`
   const commits = revisions.map((one) => html`<div><code title="${one}">${one.slice(0, 7)}</code></div>`)
+  const left = routes.length - MAX_ROUTES
   const shown = routes.slice(0, MAX_ROUTES).map((route) => html`<div>${cut(route)}</div>`)
   return html`<tr><td class="number" data-label="count">${count}</td>
-<td class="text">${statusBadge(status)} <a href="${base}/${target}">${title}</a>${line}</td>
-<td>${shown}${routes.length > MAX_ROUTES && html`<div>${routes.length - MAX_ROUTES} more</div>`}</td>
+<td class="text">${statusBadge(status, shownOutcome(last))} <a href="${base}/${target}">${title}</a>${line}</td>
+<td>${shown}${left > 0 && html`<div>${formatCount(left, 'more route')}</div>`}</td>
 ${hasRevision && html`<td>${commits}</td>`}
 <td data-label="first">${ageElement(first.time)}</td>
 <td data-label="last">${ageElement(last.time)} <a href="${base}/${token}">${token}</a></td></tr>`

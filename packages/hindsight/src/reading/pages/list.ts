@@ -3,6 +3,7 @@ import { formatCount, formatInteger, html, type HtmlValue, type SafeHtml } from 
 import type { Criteria } from '../../store/criteria.js'
 import { readSearch } from '../../store/search-query.js'
 import type { ProfilePage, StorageStats } from '../../store/storage.js'
+import { JOB_KINDS } from '../../store/profile.js'
 import type { FailureGroups } from '../../store/failure-groups.js'
 import type { WriteCounters } from '../../store/write-queue.js'
 import { formatSize, noteText, selectElement } from '../../view/components.js'
@@ -46,6 +47,7 @@ const TEXT_FIELDS: Readonly<Record<string, readonly [label: string, placeholder?
   parent: ['Parent request', 'token']
 }
 const OUTCOMES = [['', 'All'], ['1', 'Failures'], ['0', 'Successes']] as const
+const KINDS = ['', ...JOB_KINDS, 'document', 'fetch', 'asset', 'injected'].map((one) => [one, one || 'All'] as const)
 const LIMITS = ['20', '50', '100', '500'].map((limit) => [limit, limit] as const)
 /** Fields that do not select profiles. */
 const DISPLAY_FIELDS = new Set(['sort', 'limit', 'cursor', 'group'])
@@ -55,7 +57,8 @@ const PRESETS: Readonly<Record<string, Fields>> = {
   Failures: { error: '1' },
   '5xx': { q: 'status:5xx' },
   Slow: { q: 'slow:>200ms' },
-  'Last hour': { q: 'from:1h' }
+  'Last hour': { q: 'from:1h' },
+  Jobs: { kind: 'job' }
 }
 /** A path that no application has: its diagnostic page is the first failure to look at. */
 const MISSING_PAGE = 'a-page-that-does-not-exist'
@@ -142,7 +145,7 @@ function compareForm ({ base }: PageOptions): SafeHtml {
 
 function searchForm ({ fields = {}, added = [] }: SearchResult, current: string, { base }: PageOptions): SafeHtml {
   const textFields: typeof TEXT_FIELDS = { ...TEXT_FIELDS, ...Object.fromEntries(added.map((name) => [name, [name]])) }
-  const { q = '', error = '', limit = DEFAULTS.limit } = fields
+  const { q = '', kind = '', error = '', limit = DEFAULTS.limit } = fields
   const isOpen = current === '' && criteriaOf(fields).some(([name]) => name !== 'q')
   const texts = Object.entries(textFields).map(([name, [label, placeholder = '']]) =>
     html`<label><span>${label}</span> <input type="text" name="${name}" value="${fields[name] ?? ''}" \
@@ -156,6 +159,7 @@ placeholder="status:5xx -kind:asset /orders slow:>200ms">
 ${presets.map(([text, preset]) => pageLink(presetLink(preset, base), text, current))}</nav>
 <details${isOpen && ' open'}><summary>Advanced</summary><div class="fields">
 ${texts}
+${selectElement('Kind', 'kind', KINDS, kind)}
 ${selectElement('Outcome', 'error', OUTCOMES, error)}
 ${selectElement('Results per page', 'limit', LIMITS, limit ?? '')}
 <a href="${base}/">Reset</a>

@@ -2,8 +2,10 @@ import { STATUS_CODES } from '../../http/node-http.js'
 import { html, timeOfDay, visibleLine, wordFor, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
-import type { Profile } from '../../store/profile.js'
-import { formatTime, timeElement, pathOf, postForm, statusClass, withPlaces } from '../../view/components.js'
+import { cutOffStatus, type Profile } from '../../store/profile.js'
+import {
+  formatTime, timeElement, pathOf, postForm, statusClass, statusOf, withPlaces
+} from '../../view/components.js'
 import { pageLayout, type PageOptions } from './layout.js'
 
 interface ProfilePageOptions extends PageOptions, Omit<PanelView, 'base' | 'debug'> {
@@ -22,18 +24,19 @@ const FORMATS = ['curl', 'test']
 /** The page of one profile: a summary, the menu of panels, and one panel. */
 export function profilePage (profile: Profile, part: Part, options: ProfilePageOptions): SafeHtml {
   const { status, method, url } = profile
+  const outcome = cutOffStatus(profile) ?? profile.outcome
   const label = labelOf(part)
-  let title = `${status || 'No response:'} ${method} ${pathOf(url)}`
+  let title = `${outcome ?? (status || 'No response:')} ${method} ${pathOf(url)}`
   if (part.name !== FIRST_PANEL) title += ` – ${label}`
   return pageLayout(options, title, html`<main class="profile">
 ${summary(profile, part, options)}
-${notices(profile, options)}<div class="columns">
+${notices(profile, part, options)}<div class="columns">
 <nav class="menu" aria-label="Panels"><input type="checkbox" class="menu-toggle" aria-label="All panels">
 <div class="menu-groups">${menu(profile, part, options)}</div></nav>
 <section class="panel panel-${part.name} in-${groupOf(part)}" id="content" tabindex="-1" aria-labelledby="panel-title">
 <h2 id="panel-title">${label}</h2>${renderPanel(part, profile, options)}</section>
 </div>
-</main>`, status)
+</main>`, statusOf(status, outcome))
 }
 
 /** The panels by group, the first panel of which stands for it; those without data are folded. */
@@ -69,38 +72,48 @@ function groupOf ({ panel }: Part): keyof typeof GROUPS {
 
 /** What identifies the request, in one line that stays visible, and what can be done with its profile. */
 function summary (profile: Profile, { name, panel }: Part, options: ProfilePageOptions): SafeHtml {
-  const { token, status, method, url, duration, route, time, ip } = profile
+  const { token, status, kind, method, url, duration, route, time, ip, queued } = profile
+  const outcome = cutOffStatus(profile) ?? profile.outcome
+  const isRequest = kind === undefined
   const { base, debug, older, newer } = options
   const path = `${base}/${token}`
-  const reason = { 499: 'Client Closed Request' }[status] ?? STATUS_CODES[status] ?? ''
+  const reason = outcome === undefined && ({ 499: 'Client Closed Request' }[status] ?? STATUS_CODES[status])
   const query = panel?.always === true && name !== FIRST_PANEL ? addressOf(name) : ''
   const neighbor = (other: string | undefined, rel: string, text: string, key: string): HtmlValue =>
     other !== undefined &&
     html`<a rel="${rel}" href="${base}/${other}${query}" title="${text} profile (${key})">${text}</a>`
-  return html`<section class="summary is-${statusClass(status)}" aria-label="Summary">
-<p class="code"><strong>${status || 'No response'}</strong> <span>${reason}</span></p>
+  return html`<section class="summary is-${statusClass(statusOf(status, outcome))}" aria-label="Summary">
+<p class="code"><strong>${outcome ?? (status || 'No response')}</strong> <span>${reason}</span></p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(pathOf(url))}</span></h1>
-<p>${formatTime(duration)}</p>
+<p>${formatTime(duration)}${queued !== undefined && ` after ${formatTime(queued)} in the queue`}</p>
 <p class="clock"><time datetime="${time}" title="${time}">${timeOfDay(String(time))}</time></p>
-<div class="tools-row">${status !== 0 && pinForm(path, options)}
-${debug && html`<a href="${path}/replay">Replay…</a>`}
+<div class="tools-row">${(isRequest ? status !== 0 : outcome !== 'running') && pinForm(path, options)}
+${debug && isRequest && html`<a href="${path}/replay">Replay…</a>`}
 <details class="popup" name="tools"><summary>Copy</summary><div>
-<a href="${path}.md" data-copy>For an AI assistant</a>${formats(path)}</div></details>
+<a href="${path}.md" data-copy>For an AI assistant</a>${formats(path, isRequest)}</div></details>
 <details class="popup" name="tools"><summary>Details</summary><div>
-<dl><dt>URL</dt><dd class="url">${visibleLine(url)}</dd><dt>Route</dt><dd>${route?.name ?? 'none'}</dd>
+<dl>${isRequest && html`<dt>URL</dt><dd class="url">${visibleLine(url)}</dd>
+<dt>Route</dt><dd>${route?.name ?? 'none'}</dd>`}
 <dt>Time</dt><dd>${timeElement(time)}</dd>
-<dt>Client</dt><dd><a href="${base}/search?${String(new URLSearchParams({ ip }))}">${ip}</a></dd>
+${isRequest && html`<dt>Client</dt>
+<dd><a href="${base}/search?${String(new URLSearchParams({ ip }))}">${ip}</a></dd>`}
 <dt>Token</dt><dd><code>${token}</code></dd></dl></div></details>
 ${neighbor(newer, 'prev', 'Newer', 'K')}${neighbor(older, 'next', 'Older', 'J')}</div>
 </section>`
 }
 
-function notices (profile: Profile, { parts, editor }: ProfilePageOptions): SafeHtml[] {
+/** Sentences about the request, open on the first panel. */
+function notices (profile: Profile, { name }: Part, options: ProfilePageOptions): SafeHtml[] {
+  const { parts, editor } = options
   const recorded = parts.filter(({ name }) => name in profile.collectors)
+  const isOpen = name === FIRST_PANEL
   return resultsOf(recorded, profile, (part, data) => part.notice?.(data, profile))
     .filter(({ sentences }) => Array.isArray(sentences) && sentences.length > 0)
-    .map(({ title, sentences }) => html`<div class="blocked"><h2>${String(title)}</h2><ul>${sentences.map((sentence) =>
-      html`<li>${withPlaces(visibleLine(String(sentence)), editor)}</li>`)}</ul></div>`)
+    .map(({ title, sentences, form }) => {
+      const items = sentences.map((sentence) => html`<li>${withPlaces(visibleLine(String(sentence)), editor)}</li>`)
+      return html`<details class="blocked"${isOpen && html` open`}><summary>${String(title)}</summary>\
+<ul>${items}</ul>${form && form(options)}</details>`
+    })
 }
 
 function pinForm (path: string, { formToken, pinned }: ProfilePageOptions): SafeHtml {
@@ -111,11 +124,12 @@ function pinForm (path: string, { formToken, pinned }: ProfilePageOptions): Safe
 title="${effect}" aria-label="${action}">${icon}</button>`, 'pin-form')
 }
 
-function formats (path: string): SafeHtml {
-  const copies = FORMATS.map((name) => html`<a href="${path}/as/${name}" data-copy>As ${name}</a>`)
-  const files = FORMATS.map((name) => html`<a href="${path}/as/${name}" download>${name}</a> `)
+function formats (path: string, isRequest: boolean): SafeHtml {
+  const names = isRequest ? FORMATS : []
+  const copies = names.map((name) => html`<a href="${path}/as/${name}" data-copy>As ${name}</a>`)
+  const files = names.map((name) => html`<a href="${path}/as/${name}" download>${name}</a> `)
   return html`${copies}<p>Open: <a href="${path}.json">JSON</a> <a href="${path}.md">Markdown</a></p>\
-<p>Download: ${files}</p>`
+${isRequest && html`<p>Download: ${files}</p>`}`
 }
 
 function menuItem (part: Part, isCurrent: boolean, profile: Profile): SafeHtml {

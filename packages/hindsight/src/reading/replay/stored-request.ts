@@ -58,6 +58,7 @@ export function isSafe (method: string): boolean {
 
 /** Reads the request of a profile. Throws a `NotSendableError` when the profile has none that could be sent. */
 export function storedRequest (profile: Profile, valueOf: ValueOf = () => undefined): StoredRequest {
+  if (profile.kind !== undefined) throw new NotSendableError('a job has none.')
   const { method, url, ip } = profile
   const data = dataOf(profile, 'request')
   if (!TOKEN.test(method)) throw new NotSendableError('Its method cannot be sent.')

@@ -78,7 +78,7 @@ async function showProfile (request: FastifyRequest, reply: FastifyReply): Promi
     parts,
     differences: success !== null && [
       renderDifferences(success, baseOf(request), debug),
-      debug && !isSuccess(profile) && coverageForm(profile, baseOf(request), formToken)
+      debug && !success.isOfJob && !isSuccess(profile) && coverageForm(profile, baseOf(request), formToken)
     ],
     query,
     editor

@@ -8,7 +8,10 @@ import { markup, texts } from '../support.js'
 
 const event = (listener: string, outcome: string, stage = 'kernel.request') =>
   ({ stage, listener, pass: 'main', outcome, start: 1, duration: 0.5 }) as never
-const call = (url: string, status: number, duration: number) => ({ method: 'GET', url, status, start: 3, duration })
+const call = (url: string, status: number, duration: number) =>
+  ({ method: 'GET', url, status, start: 3, answered: duration, duration })
+const refused = { name: 'Error', message: 'connect ECONNREFUSED 127.0.0.1:3990', frames: [], stack: '' }
+const proxied = [call('http://a.test/b', 404, 10), call('http://a.test/c', 500, 10), call('http://a.test/late', 404, 30)]
 const whole = failure('000001', {
   status: 500,
   duration: 20,
@@ -42,11 +45,37 @@ t.test('the overview has the main facts of the request', async t => {
   t.match(alone.textContent, /Profile 00000a is not stored any more\./)
 })
 
+t.test('a job that has not ended is summarized by what it waits for', async t => {
+  const wait = { kind: 'await', name: 'fetchPrices', source: '/app/src/prices.ts:14', start: 200 }
+  const job = (collectors: Record<string, unknown>) => profile('000001', {
+    kind: 'job', name: 'import', outcome: 'running', status: 0, duration: 12_200, collectors
+  })
+  const waiting = { in: null, for: [wait], traced: true }
+  t.match(outcomeSentence(job({ waiting })), /^The job import had not ended after 12\.2 s\. It waits: await in fetchPrices, .*src\/prices\.ts:14, for 12 s\.$/)
+  t.equal(outcomeSentence(job({ waiting: { ...waiting, for: [] } })), 'The job import had not ended after 12.2 s.')
+})
+
 t.test('one sentence summarizes the request', async t => {
   for (const [changes, expected] of [
     [{}, 'GET returned 200 OK in 1.25 ms.'],
     [{ status: 204, events: [event('cors', 'answered')] }, 'GET returned 204 No Content in 1.25 ms. The listener "cors" sent the response.'],
     [{ status: 401, events: [event('auth', 'raised', 'onRequest')] }, 'GET returned 401 Unauthorized in 1.25 ms. The onRequest hook "auth" raised an error.'],
+    [
+      { status: 404, duration: 20, collectors: { 'http-client': { count: 3, calls: proxied } } },
+      'GET returned 404 Not Found in 20 ms. GET http://a.test/b had this status, too.'
+    ],
+    [
+      { status: 500, exceptions: [refused, { ...refused, name: 'FastifyError' }] },
+      'FastifyError: connect ECONNREFUSED 127.0.0.1:3990.'
+    ],
+    [
+      { status: 500, exceptions: [{ ...refused, message: '', code: 'ECONNREFUSED' }, { ...refused, name: 'UpstreamError', message: '' }] },
+      'UpstreamError. Its root cause is Error: ECONNREFUSED.'
+    ],
+    [
+      { collectors: { 'http-client': { count: 1, calls: [{ ...call('http://a.test/cut', 200, 1), error: 'terminated' }] } } },
+      'GET returned 200 OK in 1.25 ms.'
+    ],
     [{ status: 499 }, 'The client closed the connection after 1.25 ms, before the response.'],
     [
       { status: 499, exceptions: [{ name: 'Error', message: 'boom', frames: [], stack: '' }] },
@@ -82,6 +111,39 @@ t.test('what Hindsight does for the page and the profile is not the slowest part
     const root = JSDOM.fragment(markup(overviewPanel, failure('000001', { events: [...events], collectors: own })))
     t.same(facts(root).filter((fact) => fact.startsWith('Slowest')), expected)
   }
+})
+
+t.test('what came after the response is in the sentence, what failed first, each part with a link', async t => {
+  const query = (start: number, error?: object) => ({ system: 'sqlite', statement: 'select 1', start, duration: 1, error })
+  const line = (level: string, offset: number) => ({ time: '', level, channel: 'app', message: 'm', context: {}, offset }) as never
+  const read = (kind?: 'job', failed = true) => {
+    const root = JSDOM.fragment(markup(overviewPanel, profile('000001', {
+      duration: 10,
+      ...kind && { kind, name: 'mail', outcome: 'done' },
+      logs: [line('error', 5), line('info', 20), ...failed ? [line('error', 20)] : []],
+      collectors: {
+        exceptions: { late: failed ? 2 : 0 },
+        queries: { count: 2, failed: 0, queries: [query(2), query(20)] },
+        'http-client': { count: 2, calls: [{ ...call('/', 200, 1), start: 20 }, ...failed ? [{ ...call('/', 404, 1), start: 20 }] : []] }
+      }
+    })))
+    return { lead: root.querySelector('.lead'), text: root.querySelector('.lead')?.textContent?.trim() ?? '' }
+  }
+  const { lead, text } = read()
+  t.match(text, /^After the response: 2 errors, 1 error in the log, 1 failed call, 1 query, 1 call\. GET returned/, 'what failed is the first sentence')
+  t.equal(lead?.className, 'lead warn')
+  t.same([...lead?.querySelectorAll('a') ?? []].map((link) => link.getAttribute('href')),
+    ['?panel=exceptions', '?panel=logs', '?panel=http-client', '?panel=queries', '?panel=http-client'])
+  const plain = read(undefined, false)
+  t.match(plain.text, /^GET returned 200 OK in 10\sms\. After the response: 1 query, 1 call\.$/)
+  t.equal(plain.lead?.className, 'lead good')
+  t.match(read('job').text, /After the end: 2 errors/)
+})
+
+t.test('what a stream has sent is the first sentence of a success', async t => {
+  const streamed = { isHijacked: false, isClosedByClient: false, chunks: 5, bytes: 45 }
+  const root = JSDOM.fragment(markup(overviewPanel, profile('000001', { collectors: { response: { streamed } } })))
+  t.match(root.querySelector('.lead')?.textContent, /^The response streamed 5 chunks, 45\sbytes; ended by the server\.$/)
 })
 
 t.test('the slowest part has a share of the time, before the response had ended', async t => {

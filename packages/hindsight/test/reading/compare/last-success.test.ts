@@ -225,7 +225,8 @@ t.test('the fragment has the differences and their links, and text of requests i
     t.equal(document.querySelectorAll(':is(script, img, b, iframe, [onerror], [style])').length, 0)
     t.notMatch(JSON.stringify(found?.differences), /[\u202e\u0007]/)
   }
-  const same = { token: '000002', summary: { token: '000001', status: 200, method: 'GET', url: '/', time: '' } as never, title: 'Differences', differences: [] }
+  const summary = { token: '000001', status: 200, method: 'GET', url: '/', time: '' } as never
+  const same = { token: '000002', summary, title: 'Differences', isOfJob: false, differences: [] }
   t.match(String(renderDifferences(same, '')), 'are the same.')
   t.notMatch(String(renderDifferences(same, '', false)), 'replay')
   t.match(String(renderDifferences(null, '')), 'No success of the same route is stored before this request.')

@@ -43,7 +43,7 @@ t.test('the list has its columns, and a link in each row', async (t) => {
   t.equal(document.querySelectorAll('.profiles tbody tr a').length, 2, 'one link in a row')
   save(profile('000003', { url: 'http://other.example/' }))
   t.same(
-    texts(await load(), '.profiles td.text'), ['http://other.example/', '/robots.txt', '/a/1?q=2'], 'another origin is shown'
+    texts(await load(), '.profiles td.text'), ['/ · http://other.example', '/robots.txt', '/a/1?q=2'], 'another origin is shown'
   )
 })
 
@@ -127,7 +127,7 @@ t.test('presets are links, and the search box keeps the query', async (t) => {
     t.equal(document.querySelector(':is(.presets, .top) [aria-current]')?.textContent, link.textContent)
   }
   const failures = '000003 000002'
-  t.same(found, { Profiles: `000004 ${failures} 000001`, Failures: failures, '5xx': '000003', Slow: '000001', 'Last hour': '000004' })
+  t.same(found, { Profiles: `000004 ${failures} 000001`, Failures: failures, '5xx': '000003', Slow: '000001', 'Last hour': '000004', Jobs: '' })
   const document = await load('search?q=status:5xx+"<b>"')
   t.equal(document.querySelector<HTMLInputElement>('[name=q]')?.value, 'status:5xx "<b>"')
   t.match(document.querySelector('.empty')?.textContent, 'No profiles match.')
@@ -280,11 +280,30 @@ inBothProducts('sub-requests are below their parents, and what follows a redirec
   for (const url of ['/leaf', '/tree', '/leaf']) await app.inject(url)
   const rows = async (query = '') => {
     const document = parseHtml((await app.inject({ url: `/_profiler/search?${query}`, headers: html })).body)
-    return [...document.querySelectorAll('.profiles tbody')].map((body) => [...body.querySelectorAll('tr')].map((row) =>
-      `${row.querySelector('td.text')?.firstChild?.textContent}${row.className === 'is-child' ? ' child' : ''}`).join())
+    return [...document.querySelectorAll('.profiles tbody tr')].map((row) =>
+      `${row.querySelector('td.text')?.firstChild?.textContent}${row.className === 'is-child' ? ' child' : ''}`)
   }
-  t.same(await rows(), ['/leaf', '/tree,/leaf child,/branch child,/leaf child', '/leaf'])
+  t.same(await rows(), ['/leaf', '/tree', '/leaf child', '/branch child', '/leaf child', '/leaf'])
   t.same(await rows('sort=time'), ['/leaf', '/leaf', '/branch', '/leaf', '/tree', '/leaf'], 'another order is kept')
+})
+
+t.test('a job is below the request that has queued it, also where it is newer', async (t) => {
+  const { save, load } = await start(t)
+  const job = (token: string, parent: string) =>
+    save(profile(token, { kind: 'job', name: `job ${token}`, method: 'JOB', url: `job ${token}`, status: 0, outcome: 'done', parent } as never))
+  job('000001', '000003')
+  save(profile('000002', { url: '/other' }))
+  save(profile('000003', { url: '/order' }))
+  save(profile('000004', { url: '/other' }))
+  job('000005', '000003')
+  job('000006', '000005')
+  job('000007', 'ffffff')
+  for (const [token, parent] of [['000008', '000009'], ['000009', '000008']] as const) job(token, parent)
+  const rows = [...(await load('')).querySelectorAll('.profiles tbody tr')]
+  t.same(rows.map((row) =>
+    `${row.querySelector('td.text')?.firstChild?.textContent}${row.classList.contains('is-child') ? ' child' : ''}`), [
+    'job 000009', 'job 000008', 'job 000007', '/other', '/order', 'job 000006 child', 'job 000005 child', 'job 000001 child', '/other'
+  ], 'profiles that are their own ancestors are kept')
 })
 
 t.test('groups of failures have a column of revisions where one is known', async (t) => {

@@ -54,7 +54,7 @@ inBothProducts('a request that has not ended is the first row of the list, and h
   const { token = '', url = '' } = request ?? {}
   t.equal(new URL(url).search, '?api_key=******&note=%3Cscript%3E%E2%80%AE')
   const list = await page(`${origin}/_profiler/`)
-  t.match(list, /<tbody class="waiting">[^]*In the handler[^]*select &#34;&#60;b&#62;&#34; from orders/)
+  t.match(list, /<tbody class="waiting">[^]*select &#34;&#60;b&#62;&#34; from orders[^]*In the handler/)
   t.notMatch(list, /secret-of-the|<b>|\u202e/)
   t.match(list, `<a href="${token}">${token}</a>`)
   t.notMatch(await page(`${origin}/_profiler/search?status=200`), '<tbody class="waiting">', 'criteria are those of profiles')
@@ -67,6 +67,8 @@ inBothProducts('a request that has not ended is the first row of the list, and h
   for (const panel of ['overview', 'queries', 'events', 'request']) {
     const text = await page(`${origin}/_profiler/${token}?panel=${panel}`)
     t.match(text, /What does it wait for\?[^]*In the handler[^]*For the line at which it waits, press Trace new requests/, panel)
+    t.equal(text.includes('<details class="blocked" open>'), panel === 'overview', 'folded on the other panels')
+    t.match(text, /<form [^>]*action="\/_profiler\/waiting"/, panel)
     t.notMatch(text, /secret-of-the|<b>"|class="failure"|pin-form/, panel)
   }
   const markdown = await (await fetch(`${origin}/_profiler/${token}.md`)).text()
