@@ -1,4 +1,5 @@
 import type { ServiceOptions } from '../../lib/options.js'
+import type { MailQueue } from './mails.js'
 import { security } from './security.js'
 import type { Article, ArticleStore } from './store.js'
 import en, { type Words } from './words/en.js'
@@ -8,6 +9,7 @@ import fr from './words/fr.js'
 declare module 'fastify' {
   interface FastifyInstance {
     articles: ArticleStore
+    mails: MailQueue
   }
   interface FastifyParamConverters {
     article: Article

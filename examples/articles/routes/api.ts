@@ -21,7 +21,7 @@ type Of = { Params: { article: ConvertedParams<{ params: { article: 'article' } 
 
 /** The same articles for programs; who may write is said in `accessControl`, ahead of all routes. */
 export default async function api (app: FastifyInstance): Promise<void> {
-  const { articles } = app
+  const { articles, mails } = app
 
   app.get('', {
     schema: { response: { 200: { type: 'array', items: schema } } },
@@ -40,6 +40,7 @@ export default async function api (app: FastifyInstance): Promise<void> {
   }, async (request, reply) => {
     const article = await articles.create(request.body, (request.user as User).identifier, request.locale)
     request.log.info({ article: article.id }, 'Article created')
+    mails.add({ to: 'readers', subject: article.title }, request.hindsight.token)
     return await reply.code(201).header('location', `${autoPrefix}/${article.id}`).send(article)
   })
 

@@ -72,6 +72,7 @@ export default async function pages (app: FastifyInstance): Promise<void> {
     if (request.validationError) return shownAgain(request, reply, 'write')
     const article = await articles.create(request.body, (request.user as User).identifier, request.locale)
     request.log.info({ article: article.id }, 'Article created')
+    app.mails.add({ to: 'readers', subject: article.title }, request.hindsight.token)
     return await reply.redirect(pathOf(request, article), 303)
   })
 

@@ -12,11 +12,13 @@ const SECRET = 'a secret of the tests, thirty-two characters and more'
 const BEARER = { authorization: 'Bearer a-token-of-ada-for-the-tour' }
 const DRAFT = { title: 'A new one', body: 'First.\n\nSecond <b>.' }
 
+interface Options { directory?: string, sendMail?: (mail: object) => Promise<void> }
+
 // The example merges types of its own into Fastify's: it is a program of its own to the compiler.
 const place = new URL('../../../examples/articles/app.ts', import.meta.url).href
-const { default: articles } = await import(place) as { default: FastifyPluginAsync<{ service: object, directory?: string }> }
+const { default: articles } = await import(place) as { default: FastifyPluginAsync<Options & { service: object }> }
 
-async function start (t: Test, { debug = true, ...options }: { debug?: boolean, directory?: string } = {}): Promise<FastifyInstance> {
+async function start (t: Test, { debug = true, ...options }: Options & { debug?: boolean } = {}): Promise<FastifyInstance> {
   const app = Fastify({ ...serverOptions, logger: { level: 'silent' } }) as unknown as FastifyInstance
   t.teardown(() => app.close())
   await app.register(articles, { service: { debug, session: { secret: SECRET } }, ...options })
@@ -264,4 +266,20 @@ t.test('in a browser login, writing and switching the language work without erro
   for (let visits = 0; visits < 2; visits++) await page.goto(`${origin}/en/articles/14`)
   t.equal(await page.getByText('Delete').count(), 0, 'a page without a user')
   t.same(complaints, [], 'no errors, no violations of the policy')
+})
+
+t.test('a new article is announced by a mail, whose attempts are jobs of the request', async (t) => {
+  const mails: object[] = []
+  const app = await start(t, {
+    sendMail: async (mail) => { if (mails.push(mail) === 1) throw new Error('the server of mails is down') }
+  })
+  const response = await app.inject({ method: 'POST', url: '/api/articles', headers: BEARER, payload: DRAFT })
+  t.equal(response.statusCode, 201)
+  await (app as unknown as { mails: { drain: () => Promise<void> } }).mails.drain()
+  t.same(mails, [{ to: 'readers', subject: 'A new one' }, { to: 'readers', subject: 'A new one' }])
+  const { token } = await profileOf(app, response)
+  const { profiles } = await app.hindsight.profiler.search({ criteria: { parent: token }, limit: 10 })
+  t.match(profiles, [
+    { url: 'send mail', values: { outcome: 'done', job: 'send mail 1', attempt: '2' } }, { url: 'send mail', values: { outcome: 'failed' } }
+  ])
 })
