@@ -21,7 +21,11 @@ import { warmUp } from './warm-up.js'
 const PROFILER_PATHS = PROFILER_SEGMENTS.flatMap((segment) => [`/${segment}`, `/${segment}/*`])
 
 /** Nothing of the requests that warm up is kept. */
-const WARM_UP: HindsightOptions = { debug: true, profiler: { storage: new MemoryStorage({ maxProfiles: 1 }) } }
+const WARM_UP: HindsightOptions = {
+  debug: true,
+  values: false,
+  profiler: { storage: new MemoryStorage({ maxProfiles: 1 }) }
+}
 
 type Sent = (error: null, payload: unknown) => void
 

@@ -21,12 +21,15 @@ export async function warmUp (observe: (app: FastifyInstance) => Promise<unknown
   if (hasBegun || isObserved || TELEMETRY in globalThis) return
   hasBegun = true
   const app = await privateInstance()
-  await observe(app)
-  app.get('/', async () => ({ ok: true }))
-  app.get('/failure', async () => { throw new Error('An error to warm up with') })
-  await app.ready()
-  await requestContext.run(undefined, () => trackInternalWork(async () => {
-    for (const url of URLS) await app.inject(url)
-  }))
-  await app.close()
+  try {
+    await observe(app)
+    app.get('/', async () => ({ ok: true }))
+    app.get('/failure', async () => { throw new Error('An error to warm up with') })
+    await app.ready()
+    await requestContext.run(undefined, () => trackInternalWork(async () => {
+      for (const url of URLS) await app.inject(url)
+    }))
+  } finally {
+    await app.close()
+  }
 }

@@ -23,8 +23,9 @@ const MAX_DEPTH = 2
 const MAX_TITLE = 500
 const MAX_MESSAGE = 4_000
 const MAX_LINE = 1_000
-/** Bytes of the variables. */
+/** Bytes of the variables, and characters of one. */
 const MAX_VALUES = 500
+const MAX_VARIABLE = 120
 /** Of one text in the fields of a log line. */
 const MAX_VALUE = 300
 const MAX_SOURCE = 200
@@ -118,11 +119,13 @@ export function valuesParts (calls: readonly CallValues[]): string[] {
   const lines: string[] = []
   let left = MAX_VALUES
   for (const call of calls) {
-    const variables = call.variables.map(({ name, value }) => `${name} = ${String(value)}`)
-    for (const line of [`// ${callText(call)}`, ...variables].map((text) => visibleLine(text))) {
-      const free = Buffer.byteLength(line) + 1 <= left
-      left -= Buffer.byteLength(line) + 1
-      if (free) lines.push(line)
+    const [first, ...others] = call.variables.map(({ name, value }) => `${name} = ${String(value)}`)
+      .map((text) => cutText(visibleLine(text), MAX_VARIABLE))
+    if (first === undefined) continue
+    for (const part of [`${cutText(visibleLine(`// ${callText(call)}`), MAX_VARIABLE)}\n${first}`, ...others]) {
+      const free = Buffer.byteLength(part) + 1 <= left
+      left -= Buffer.byteLength(part) + 1
+      if (free) lines.push(part)
     }
   }
   if (lines.length === 0) return []

@@ -25,8 +25,13 @@ export function functionOf (frame: StackFrame): string {
   return frame.function.replace(/^(?:async )?<anonymous>$/, '')
 }
 
-/** A variable: its value is plain data, which masks change to text. */
-export interface NamedValue { name: string, value: unknown }
+/** A variable, or a property that its line reads, such as `request.params.id`: plain data, which masks make text. */
+export interface NamedValue {
+  name: string
+  value: unknown
+  /** Before it is masked: the texts beside a property, such as the name of a field whose value it is. */
+  beside?: Readonly<Record<string, string>>
+}
 
 /** The variables of a call when an error was thrown. Those that its line names come first. */
 export interface CallValues {

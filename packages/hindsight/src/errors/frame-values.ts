@@ -1,9 +1,10 @@
 import { MASKED, type Mask } from '../mask/mask.js'
 import { cutText } from '../view/text.js'
 import { CLASS, WORD } from './copy-value.js'
-import type { CallValues } from './exception.js'
+import type { CallValues, NamedValue } from './exception.js'
 
-/** Characters of a text in a value, and of a value. */
+/** Characters of the name of a property, of a text in a value, and of a value. */
+const MAX_NAME = 100
 const MAX_TEXT = 200
 const MAX_VALUE = 1_000
 const NAME = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
@@ -28,13 +29,26 @@ export function callsOf (thrown: unknown, holder?: object): CallValues[] | undef
 
 /** The variables of a call as texts, masked by their names and the shapes of their values. */
 export function maskCall (call: CallValues, mask: Mask): CallValues {
-  const data = Object.fromEntries(call.variables.map(({ name, value }) => [name, value]))
-  const masked = mask.value(data) as Record<string, unknown>
   return {
     ...call,
     function: mask.text(call.function),
-    variables: call.variables.map(({ name }) => ({ name, value: cutText(textOf(masked[name]), MAX_VALUE) }))
+    variables: call.variables.map(({ name, value, beside }) =>
+      ({ name, value: cutText(textOf(maskMember(name.split('.'), value, mask, beside)), MAX_VALUE) }))
   }
+}
+
+/** The value of a variable or a property, masked also by the names of what it is in, and by what is beside it. */
+function maskMember (
+  path: readonly string[], value: unknown, mask: Mask, beside: NamedValue['beside'] = {}
+): unknown {
+  const [last = '', ...holders] = path.toReversed()
+  const member: object = { ...beside, [last]: value }
+  let masked = mask.value(holders.reduce((inner, name) => ({ [name]: inner }), member))
+  for (const name of path) {
+    if (typeof masked !== 'object' || masked === null) return masked
+    masked = (masked as Record<string, unknown>)[name]
+  }
+  return masked
 }
 
 /** Masked data as code. */
@@ -45,7 +59,8 @@ function textOf (value: unknown): string {
   const { [CLASS]: name, ...fields } = value as Record<string, unknown>
   const items = Object.entries(fields).map(([key, item]) => {
     if (typeof item === 'string' && item.startsWith(`${WORD}…`)) return item.slice(1)
-    return `${NAME.test(key) ? key : JSON.stringify(key)}: ${textOf(item)}`
+    const name = cutText(key, MAX_NAME)
+    return `${NAME.test(name) ? name : JSON.stringify(name)}: ${textOf(item)}`
   })
   const content = items.length === 0 ? '{}' : `{ ${items.join(', ')} }`
   return typeof name === 'string' && name.startsWith(WORD) ? `${name.slice(1)} ${content}` : content

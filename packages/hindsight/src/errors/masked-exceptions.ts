@@ -46,6 +46,13 @@ function addValues (
   const last = chain.at(-1)
   const values = callsOf(error, trace)
   if (last !== undefined && values !== undefined) last.values = values
+  const [call] = values ?? []
+  // What is no error has no stack: the first call has thrown it.
+  if (last?.frames.length === 0 && call !== undefined) {
+    const { variables: _, ...place } = call
+    const excerpt = excerptAt(place.file, place.line)
+    last.frames = [{ ...place, own: true, ...excerpt && { excerpt } }]
+  }
   const isMissing = unread === true && chain.every(({ values }) => values === undefined)
   if (last !== undefined && isMissing) addNote(last, 'Its variables were not read: too many errors were thrown.')
 }

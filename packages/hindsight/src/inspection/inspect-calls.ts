@@ -1,20 +1,26 @@
+import { types } from 'node:util'
 import jsTokens from 'js-tokens'
 import { performance } from '../clock.js'
 import { ValueCopier, WORD } from '../errors/copy-value.js'
 import type { CallValues, NamedValue } from '../errors/exception.js'
 import { callsOf, keepCalls } from '../errors/frame-values.js'
 import { excerptAt, sourceCache } from '../errors/source-file.js'
-import { originalPlace, toPath, type Place } from '../errors/source-map.js'
+import { originalPlace, sourceNames, toPath, type Place, type Position } from '../errors/source-map.js'
 import { isAppFile, isInternal, positionOf, stackFrames } from '../errors/stack-frame.js'
-import { addBlockedCalls, doInternalWork } from '../recording/event-loop.js'
+import { findProperty } from '../mask/read-object.js'
+import { addBlockedCalls, cpuTime, doInternalWork } from '../recording/event-loop.js'
 import { currentContext, type WorkTrace } from '../recording/trace.js'
 
 /** Calls of the application whose variables are read, and variables of a call. */
 const MAX_CALLS = 3
 const MAX_VARIABLES = 20
+/** Texts beside a property, and characters of each. */
+const MAX_BESIDE = 50
+const MAX_TEXT = 200
 /**
- * `reads`: errors of which variables are read in a second, each for `time` milliseconds. `share` of the time that all
- * pauses may take, and `burst`, the milliseconds after a time without any. Tests change them before the thread starts.
+ * `reads`: errors of which variables are read in a second; `time`: milliseconds for more than the first values of one.
+ * `share` of the time that all pauses may take, and `burst`, the milliseconds after a time without any. Tests change
+ * them before the thread starts.
  */
 export const limits = { reads: 20, time: 5, share: 0.02, burst: 1_000 }
 /** Lines before one that continues an expression. */
@@ -29,11 +35,18 @@ const UNDEFINED = WORD + (HIDES_MISSING ? 'undefined, or not known' : 'undefined
 const ABSENT = Symbol('no value')
 
 /** A call of a paused stack: positions are 0-based, those of the compiled file. */
-export interface PausedCall extends Place { url: string, function: string, scopes: string[] }
+export interface PausedCall extends Place {
+  url: string
+  function: string
+  scopes: string[]
+  /** Where the function begins and ends. */
+  range?: [Position, Position]
+}
 
 // Tests of an application may replace that of the process.
 const { hrtime } = process
-const cachedNames = sourceCache<readonly string[]>(1_000)
+const cachedPaths = sourceCache<NamesOfLine['paths']>(1_000)
+const cachedRenames = sourceCache<ReadonlyMap<string, string>>(1_000)
 
 /** What is certain of an error: whether the application catches it, and its stack where V8 has no call of that. */
 interface ThrownDetails { isCaught: boolean, stack: string }
@@ -101,7 +114,7 @@ function awaitingCall (stack: string): CallValues | undefined {
 function keepVariables (
   trace: WorkTrace, thrown: unknown, calls: readonly PausedCall[], objects: unknown[]
 ): CallValues[] {
-  const copier = new ValueCopier(limits.time)
+  const copier = new ValueCopier(limits.time, cpuTime)
   const kept: CallValues[] = []
   let next = 0
   for (const [i, call] of calls.entries()) {
@@ -110,8 +123,10 @@ function keepVariables (
     // An error of Hindsight, which it handles.
     if (i === 0 && isInternal(place.file)) return []
     if (!isAppFile(place.file) || copier.isOver) continue
-    const names = namesAt(place)
-    kept.push({ ...place, function: call.function, variables: variablesIn(call, ofCall, names, copier) })
+    const { paths, lines } = namesAt(place)
+    const renamed = renamesOf(call, place, lines)
+    const name = renamed === undefined ? call.function : renamed.get(call.function) ?? ''
+    kept.push({ ...place, function: name, variables: variablesIn(call, ofCall, { paths, renamed }, copier) })
     if (kept.length === MAX_CALLS) break
   }
   if (kept.length > 0) keepCalls(thrown, trace, kept)
@@ -122,51 +137,110 @@ function sourcePlace ({ url, line, column }: PausedCall): Place {
   return originalPlace(url, line, column) ?? { file: toPath(url), line: line + 1, column: column + 1 }
 }
 
-/** The names in the line of a place, in the order of the source; of a line that continues others, theirs too. */
-function namesAt ({ file, line }: Place): readonly string[] {
-  const { start = 0, lines = [] } = excerptAt(file, line, MAX_LINES, 0) ?? {}
+/** The names of a line, and of those before it that it continues, in the order of the source. */
+interface NamesOfLine { paths: ReadonlyArray<readonly string[]>, lines: [number, number] }
+
+/** The names that a call has in its line, and those of the source by those of the compiled code, if they differ. */
+interface CallNames { paths: NamesOfLine['paths'], renamed: ReadonlyMap<string, string> | undefined }
+
+function namesAt ({ file, line }: Place): NamesOfLine {
+  const { start = line, lines = [] } = excerptAt(file, line, MAX_LINES, 0) ?? {}
   const shown = lines.slice(0, line - start + 1)
   let first = shown.length - 1
   while (first > 0 && CONTINUES.test(shown[first] ?? '')) first--
-  const code = shown.slice(Math.max(0, first)).join('\n')
-  return cachedNames(code, () => namesIn(code))
+  first = Math.max(0, first)
+  const code = shown.slice(first).join('\n')
+  return { paths: cachedPaths(code, () => pathsIn(code)), lines: [start + first, line] }
 }
 
-function namesIn (code: string): string[] {
-  const names = new Set<string>()
+/** The names in the source of the variables of a call; undefined where those of the compiled code are the same. */
+function renamesOf (call: PausedCall, { file }: Place, lines: [number, number]): CallNames['renamed'] {
+  const { url, line, column, range } = call
+  // A loader compiles the file in memory, and keeps its names.
+  if (range === undefined || file === toPath(url)) return undefined
+  try {
+    return cachedRenames(`${url}:${line}:${column}`, () => sourceNames({ ...call, range }, lines))
+  } catch {
+    // The compiled file is only in memory.
+    return undefined
+  }
+}
+
+/** The variables of code, each with the names of the properties that are read of it; not with that of a method. */
+function pathsIn (code: string): string[][] {
+  const paths: string[][] = []
+  let path: string[] | undefined
   let before = ''
   for (const { type, value } of jsTokens(code)) {
     if (/^(?:WhiteSpace|LineTerminator|\w*Comment)/.test(type)) continue
-    if (type === 'IdentifierName' && before !== '.' && before !== '?.') names.add(value)
+    const isMember = before === '.' || before === '?.'
+    if (type === 'IdentifierName' && !isMember) paths.push(path = [value])
+    else if (type === 'IdentifierName') path?.push(value)
+    else if (value !== '.' && value !== '?.') {
+      if (value === '(' && path !== undefined && path.length > 1) path.pop()
+      path = undefined
+    }
     before = value
   }
-  return [...names]
+  return paths
 }
 
 /** The variables of a call: those that its line names, and then others of the function, the innermost first. */
 function variablesIn (
-  call: PausedCall, [receiver, ...scopes]: readonly unknown[], names: readonly string[], copier: ValueCopier
+  call: PausedCall, [receiver, ...scopes]: readonly unknown[], { paths, renamed }: CallNames, copier: ValueCopier
 ): NamedValue[] {
   const found = new Map<string, unknown>()
+  const names = [...new Set(paths.map(([name = '']) => name))]
+  const ofLine = renamed === undefined ? names : [...renamed].flatMap(([key, name]) => names.includes(name) ? key : [])
   for (const [i, type] of call.scopes.entries()) {
     const scope = scopes[i] as object
     const isLocal = LOCAL.has(type)
-    for (const name of isLocal ? Object.keys(scope) : names) {
-      if (found.has(name)) continue
-      const variable = readVariable(scope, name)
+    for (const compiled of isLocal ? Object.keys(scope) : ofLine) {
+      const name = renamed === undefined ? compiled : renamed.get(compiled)
+      if (name === undefined || found.has(name)) continue
+      const variable = readVariable(scope, compiled)
       if (variable === undefined) continue
       found.set(name, isShown(variable, isLocal, names.includes(name)) ? variable.value : ABSENT)
     }
   }
   found.set('this', receiver ?? ABSENT)
   const others = [...found.keys()].filter((name) => name !== 'this' && !names.includes(name))
-  const variables: NamedValue[] = []
+  const variables = new Map<string, Omit<NamedValue, 'name'>>()
   for (const name of [...names, ...others]) {
     const value = found.has(name) ? found.get(name) : ABSENT
-    if (variables.length === MAX_VARIABLES || copier.isOver) break
-    if (value !== ABSENT) variables.push({ name, value: value === undefined ? UNDEFINED : copier.copy(value) })
+    if (value === ABSENT) continue
+    for (const [key, part, holder] of [...membersOf(value, name, paths), [name, value, undefined] as const]) {
+      if (variables.size === MAX_VARIABLES || copier.isOver) break
+      const isUnknown = part === undefined && key === name
+      const copied = { value: isUnknown ? UNDEFINED : copier.copy(part), beside: textsIn(holder) }
+      if (!variables.has(key)) variables.set(key, copied)
+    }
   }
-  return variables
+  return [...variables].map(([name, copied]) => ({ name, ...copied }))
+}
+
+/** The texts in an object: `{ name: 'password', value }` says by a text that another one is a secret. */
+function textsIn (holder: unknown): Record<string, string> {
+  if (typeof holder !== 'object' || holder === null || types.isProxy(holder)) return {}
+  return Object.fromEntries(Object.keys(holder).slice(0, MAX_BESIDE).flatMap((name): Array<[string, string]> => {
+    const text: unknown = readVariable(holder, name)?.value
+    return typeof text === 'string' ? [[name, text.slice(0, MAX_TEXT)]] : []
+  }))
+}
+
+/** The properties that the line reads of a variable, with what they are in; no code of the application runs. */
+function membersOf (variable: unknown, name: string, paths: NamesOfLine['paths']): Array<[string, unknown, unknown]> {
+  return paths.filter(([first]) => first === name).flatMap((path) => {
+    let [value, holder] = [variable, variable]
+    let length = 1
+    for (; length < path.length && Object(value) === value; length++) {
+      const property = findProperty(value, path[length] as string)
+      if (property === undefined) break
+      holder = value
+      value = property.value
+    }
+    return length === 1 ? [] : [[path.slice(0, length).join('.'), value, holder]]
+  })
 }
 
 /** Undefined where the scope has no such variable, or V8 not its value. */

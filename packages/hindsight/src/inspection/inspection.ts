@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import { isMainThread, Worker } from 'node:worker_threads'
 import createError from '@fastify/error'
 import { readText } from '../require.js'
+import { keepScriptMap } from '../errors/source-map.js'
 import { heartbeat } from '../recording/event-loop.js'
 import { inspectCalls, limits, recordBlock, settleThrown } from './inspect-calls.js'
 
@@ -116,7 +117,7 @@ class Inspection {
 }
 
 function answer (given: unknown): void {
-  const inspector = { inspect: inspectCalls, settle: settleThrown, block: recordBlock }
+  const inspector = { inspect: inspectCalls, settle: settleThrown, block: recordBlock, keepMap: keepScriptMap }
   Object.assign(given as object, { inspector })
 }
 

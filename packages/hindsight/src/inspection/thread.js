@@ -37,7 +37,10 @@ const PACKAGE = /[\\/]node_modules[\\/]/
 const LEFT_OUT = new Set(['global', 'script', 'with', 'wasm-expression-stack'])
 
 const session = new Session()
-/** The names of scripts that are neither of Node.js nor of a package. */
+/** Characters of a script whose text is read for a source map in it. */
+const MAX_SCRIPT = 2_000_000
+
+/** The scripts that are neither of Node.js nor of a package: `hasMap`: the source map in the text is not read yet. */
 const scripts = new Map()
 /** The scripts of Node.js. */
 const internals = new Set()
@@ -69,18 +72,19 @@ function setPhase (phase) {
   Atomics.notify(state, PHASE)
 }
 
-session.on('Debugger.scriptParsed', ({ params: { scriptId, url } }) => {
+session.on('Debugger.scriptParsed', ({ params: { scriptId, url, sourceMapURL = '', length } }) => {
   if (url.startsWith('node:')) internals.add(scriptId)
   if (url === '' || url.startsWith('node:')) return
   // Calls of Hindsight above those of the application have thrown the error, or block the loop.
   if (PACKAGE.test(url) && !/[\\/]fastify-hindsight[\\/]dist[\\/]/.test(url)) return
   if (scripts.size >= MAX_SCRIPTS) scripts.clear()
-  scripts.set(scriptId, url)
+  scripts.set(scriptId, { url, hasMap: sourceMapURL.startsWith('data:') && length <= MAX_SCRIPT })
 })
 
 session.on('Debugger.paused', async ({ params: { callFrames, reason, data } }) => {
   const began = performance.now()
   const calls = callFrames.filter(isKnown).slice(0, MAX_CALLS)
+  await passMaps(calls)
   const earlier = thrown
   thrown = undefined
   let answer
@@ -96,6 +100,18 @@ session.on('Debugger.paused', async ({ params: { callFrames, reason, data } }) =
   if ((await answer)?.result?.value === true) reads++
   count(performance.now() - began)
 })
+
+/** Passes the source maps on that are in the text of scripts: a loader has compiled them, and no file has the map. */
+async function passMaps (calls) {
+  for (const { location: { scriptId } } of calls) {
+    const script = scripts.get(scriptId)
+    if (!script.hasMap) continue
+    script.hasMap = false
+    const { scriptSource = '' } = await post('Debugger.getScriptSource', { scriptId })
+    const [, comment = ''] = /^[^]*sourceMappingURL=(data:\S+)/.exec(scriptSource) ?? []
+    await call('keepMap', [{ value: script.url }, { value: comment }])
+  }
+}
 
 function nextStep ({ steps } = {}) {
   if (steps === undefined) return 'Debugger.resume'
@@ -169,12 +185,19 @@ function idOf ({ functionLocation }) {
 
 function describeCall ({ functionName, location, scopeChain }) {
   return {
-    url: scripts.get(location.scriptId),
+    url: scripts.get(location.scriptId).url,
     line: location.lineNumber,
     column: location.columnNumber ?? 0,
     function: functionName,
-    scopes: scopeChain.filter(isRead).map(({ type }) => type)
+    scopes: scopeChain.filter(isRead).map(({ type }) => type),
+    range: rangeOf(scopeChain.find(({ type }) => type === 'local'))
   }
+}
+
+function rangeOf ({ startLocation, endLocation } = {}) {
+  if (startLocation === undefined || endLocation === undefined) return undefined
+  const ends = [startLocation, endLocation]
+  return ends.map(({ lineNumber: line, columnNumber: column }) => ({ line, column }))
 }
 
 function variablesOf ({ this: receiver, scopeChain }) {
@@ -274,7 +297,7 @@ async function describeFunction ({ scriptId, name, startOffset, endOffset }) {
     const before = scriptSource.slice(0, offset).split('\n')
     return { line: before.length - 1, column: before.at(-1).length }
   })
-  return { url: scripts.get(scriptId), name, first, last }
+  return { url: scripts.get(scriptId)?.url, name, first, last }
 }
 
 function stop () {

@@ -81,7 +81,7 @@ export function buildProfile (trace: RequestTrace, options: BuildOptions): Profi
   }
   if (otherErrors.length > 0) collectors.otherErrors = otherErrors
   const others = caught.filter(({ error }) => error !== silent?.error)
-  if (others.length > 0 || (isOver && recording.missesThrown)) {
+  if (others.length > 0) {
     const note = recording.missesThrown ? { note: UNREAD } : {}
     collectors.caughtErrors = { count: others.length, lines: caughtLines(others, mask), ...note }
   }

@@ -50,8 +50,13 @@ const { threadCpuUsage = process.cpuUsage } = process as { threadCpuUsage?: type
 const cpuUsage = threadCpuUsage.bind(process)
 
 export function takeSample (at = performance.now()): Sample {
+  return { at, idle: thread.nodeTiming.idleTime, cpu: cpuTime() }
+}
+
+/** Milliseconds of CPU time that the thread has had, or in Node.js 20 the process. */
+export function cpuTime (): number {
   const { user, system } = cpuUsage()
-  return { at, idle: thread.nodeTiming.idleTime, cpu: (user + system) / 1000 }
+  return (user + system) / 1000
 }
 
 /**

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { renderFailure } from '../../src/error-page/render-failure.js'
+import { valuesParts } from '../../src/error-page/render-text.js'
 import { flattenError } from '../../src/errors/masked-exceptions.js'
 import type { FailureProfile } from '../../src/error-page/failure-profile.js'
 import { record, requested, sampleFailure } from '../errors/sample.js'
@@ -69,3 +70,12 @@ function outsideOfFences (markdown: string): string {
   })
   return lines.join('\n').replace(/\\./g, '').replace(/(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)/g, '')
 }
+
+t.test('a call without variables is not named', async (t) => {
+  const call = { file: '/app/a.js', line: 3, column: 1, function: 'fail' }
+  t.same(valuesParts([{ ...call, variables: [] }]), [])
+  const variables = [{ name: 'count', value: 3 }]
+  t.same(valuesParts([{ ...call, variables: [] }, { ...call, function: 'run', line: 9, variables }]), [
+    'Variables when it was thrown:', '```js\n// run (/app/a.js:9)\ncount = 3\n```'
+  ])
+})

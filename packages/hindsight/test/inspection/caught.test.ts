@@ -82,6 +82,14 @@ inBothProducts('a caught error explains a server error, and is below the sentenc
       const results = await Promise.allSettled([load(42), load(43)])
       return results.length
     })
+    app.get('/lines', async () => {
+      try { throw new Error('first') } catch {}
+      try { throw new Error('second') } catch {}
+      try { throw new Error('third') } catch {}
+      try { throw Object.assign(new Error(), { name: 'Fourth' }) } catch {}
+      try { throw new Error('fifth') } catch {}
+      return []
+    })
     app.get('/probing', async () => {
       let count = 0
       for (const text of ['a', 'b', 'c', 'd', 'e']) try { JSON.parse(text) } catch { count++ }
@@ -105,14 +113,20 @@ inBothProducts('a caught error explains a server error, and is below the sentenc
   const [, lead = '', below = ''] = /<p class="lead[^>]*>(.*?)<\/p>(.*)/s.exec(body.replace(/<\/?(?:a|code)\b[^>]*>/g, '')) ?? []
   t.notMatch(lead, 'caught')
   t.match(below, new RegExp(text.source.replaceAll('`', '')))
+  const [menu = ''] = body.split('without data')
+  t.match(menu, '?panel=exceptions"', 'its panel is no empty one')
   const markdown = withoutMarks((await app.inject(`/_profiler/${empty.token}.md`)).body)
   t.match(markdown.replaceAll('\\', ''), text)
   t.match(markdown, /## Caught errors\n\n2 errors were caught\.\n\n- `load \(.*id = 42/)
   t.match((await app.inject(`/_profiler/${empty.token}?panel=exceptions`)).body, /Caught errors.*2 errors were caught\..*id = 42/s)
 
+  const lines = await profileOf(t, app, '/lines')
+  const ofLines = withoutMarks((await app.inject(`/_profiler/${lines.token}.md`)).body)
+  t.match(ofLines, /5 errors were caught: .*first; .*second; .*third; and those of 2 more lines\n.* Fourth\n.*fifth/s)
+
   const probing = await profileOf(t, app, '/probing')
   t.match(caughtIn(probing), { count: 5, lines: [{ count: 5, errors: { length: 3 } }] })
-  t.match((await app.inject(`/_profiler/${probing.token}.md`)).body, /, and 2 more/)
+  t.match((await app.inject(`/_profiler/${probing.token}.md`)).body, /, and 2 more errors/)
 })
 
 inBothProducts('no code of the application runs for a caught error, and secrets are masked', async (t, build) => {

@@ -14,6 +14,7 @@ inBothProducts('after too many errors no variables are read, and a sentence says
       const id = 1
       throw new Error(String(id))
     })
+    app.get('/fine', async () => ({}))
     app.get('/primitive', async () => { const id = 1; throw `no ${id}` }) // eslint-disable-line no-throw-literal
   })
   t.equal(await hasInspection(), true)
@@ -29,4 +30,8 @@ inBothProducts('after too many errors no variables are read, and a sentence says
   for (const path of ['/', '/primitive']) {
     t.match(await failed(path), { values: undefined, note: 'Its variables were not read: too many errors were thrown.' })
   }
+  const { headers } = await app.inject('/fine')
+  const { body } = await app.inject(`/_profiler/${String(headers['x-debug-token'])}.md`)
+  t.match(body, 'GET http://')
+  t.notMatch(body, 'too many were thrown', 'it has thrown no error')
 })

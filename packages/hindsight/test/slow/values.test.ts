@@ -16,7 +16,7 @@ async function run (ending: string, { options = [], env = {}, values = 'on' }: {
   return { code, stderr: started.stderr, ...JSON.parse(line) as { isReady?: boolean, variables?: object[] } }
 }
 
-const VARIABLES = [{ name: 'order', value: '{ id: 8 }' }]
+const VARIABLES = [{ name: 'order.lines', value: 'undefined' }, { name: 'order', value: '{ id: 8 }' }]
 
 for (const ending of ['empty', 'exit', 'exit-inside', 'signal', 'throws', 'at-once']) {
   t.test(`a process ends as without values: ${ending}`, async (t) => {

@@ -1,4 +1,4 @@
-import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { channel } from 'node:diagnostics_channel'
 import processOnSpawn from 'process-on-spawn'
 
 // tap has each process load its own module hooks, and those that tests start in turn: a quarter of a second of CPU time
@@ -10,8 +10,10 @@ else delete process.env.NODE_OPTIONS
 
 // Whether a failure has values depends on when their thread has started: only tests of them let it start.
 const occupy = () => {}
-subscribe('fastify-hindsight:inspector', occupy)
+// Node.js may lose the subscribers of a channel whose former object is garbage-collected: this one is kept.
+const inspectorChannel = channel('fastify-hindsight:inspector')
+inspectorChannel.subscribe(occupy)
 
 export function allowValues () {
-  unsubscribe('fastify-hindsight:inspector', occupy)
+  inspectorChannel.unsubscribe(occupy)
 }

@@ -9,6 +9,8 @@ import {
 import type { Part } from '../part.js'
 import { dataOf, lineOf, listOf } from '../read.js'
 
+/** Lines in the sentence of the overview. */
+const MAX_LINES = 3
 /** Variables of an error in a sentence: those of at most so many characters. Characters of a message. */
 const MAX_VARIABLES = 3
 const MAX_VALUE = 60
@@ -18,9 +20,12 @@ const MAX_MESSAGE = 120
 export const caughtErrors: Part = {
   name: 'caughtErrors',
   fact (_, profile) {
-    const { lines, note, count } = caughtIn(profile)
-    if (lines.length === 0) return note
-    return `${caughtTitle(count)}: ${lines.map(lineText).join('; ')}`
+    const { lines, count } = caughtIn(profile)
+    if (lines.length === 0) return undefined
+    const more = lines.length - MAX_LINES
+    const texts = lines.slice(0, MAX_LINES).map(lineText)
+    if (more > 0) texts.push(`and those of ${formatCount(more, 'more line')}`)
+    return `${caughtTitle(count)}: ${texts.join('; ')}`
   },
   markdown (_, profile) {
     const { lines, note, count } = caughtIn(profile)
@@ -32,10 +37,15 @@ export const caughtErrors: Part = {
   comparison: []
 }
 
+/** How many they are. */
+export function caughtCount (profile: Profile): number {
+  return caughtIn(profile).count
+}
+
 /** The section of the panel Errors. */
 export function caughtMarkup (profile: Profile, editor: EditorLink | null): HtmlValue {
   const { lines, note, count } = caughtIn(profile)
-  if (lines.length === 0) return note !== undefined && noteText(note)
+  if (lines.length === 0) return null
   const items = lines.map((line) => html`<li>${withCode(lineText(line), editor)}</li>`)
   return titledSection('Caught errors', html`<p>${caughtTitle(count)}. No response is about them.</p>
 <ul>${items}</ul>${note !== undefined && noteText(note)}`)
@@ -46,7 +56,7 @@ function caughtIn (profile: Profile): { lines: CaughtLine[], note: string | unde
   return {
     lines: listOf(lines) as unknown as CaughtLine[],
     note: typeof note === 'string' ? note : undefined,
-    count: Number(count)
+    count: typeof count === 'number' ? count : 0
   }
 }
 
@@ -69,11 +79,12 @@ function errorsText ({ errors, count }: CaughtLine): string {
   const texts = [...new Set(listOf(errors).map((error) => errorText(error as unknown as CaughtError)))]
   if (count === 1) return texts.join()
   if (texts.length === 1) return `${texts.join()}, ${formatCount(count, 'time')}`
-  return presentItems([...texts, count > errors.length && `${count - errors.length} more`]).join(', and ')
+  const more = count - errors.length
+  return presentItems([...texts, more > 0 && formatCount(more, 'more error')]).join(', and ')
 }
 
 function errorText ({ name, message, values }: CaughtError): string {
-  const text = oneLine(presentItems([name, cutText(message, MAX_MESSAGE)]).join(': ')).replace(/\.$/, '')
+  const text = oneLine([name, cutText(message, MAX_MESSAGE)].filter(Boolean).join(': ')).replace(/\.$/, '')
   const shown = listOf(values).filter(({ value }) => String(value).length <= MAX_VALUE).slice(0, MAX_VARIABLES)
     .map(({ name, value }) => `${String(name)} = ${String(value)}`)
   return [text, ...shown].join(', ')

@@ -13,7 +13,7 @@ import { isFailure, type Profile } from '../../store/profile.js'
 import { noteText, titledSection } from '../../view/components.js'
 import { cutText, html, visibleLine, type HtmlValue } from '../../view/text.js'
 import { listHint, listOf } from '../read.js'
-import { caughtMarkup } from './caught.js'
+import { caughtCount, caughtMarkup } from './caught.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
 import { plainCopy } from '../collect.js'
 
@@ -30,7 +30,7 @@ export const exceptions: Part<Partial<FailureSummary>> = {
     label: 'Errors',
     group: 'errors',
     always: true,
-    count: (_, { exceptions }) => exceptions.length,
+    count: (_, profile) => profile.exceptions.length + caughtCount(profile),
     problem: (_, { exceptions }) => exceptions.length,
     render (_, profile, view) {
       const { exceptions } = profile
