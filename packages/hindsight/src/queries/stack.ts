@@ -12,6 +12,9 @@ const FRAMES = [6, 20, 60]
 const BY_NODE = 'ErrorPrepareStackTrace'
 let searched = 0
 let isFinal = false
+/** Whether only a stack is searched in which the application itself has called Node.js. */
+let isDirect = false
+const OF_PACKAGE = '-'
 /** What makes the stacks of the process: Node.js, or a loader that applies source maps which Node.js does not have. */
 let formatter: typeof Error.prepareStackTrace | undefined
 
@@ -22,6 +25,22 @@ let formatter: typeof Error.prepareStackTrace | undefined
  */
 export function framesHere (above = callerOf(framesHere), limits = FRAMES, needsAll = true): string | undefined {
   if (!queries.hasSubscribers) return undefined
+  return searchFrames(above, limits, needsAll)
+}
+
+/** The same; empty where a package has called Node.js. */
+export function directFrames (above: object): string | undefined {
+  if (!queries.hasSubscribers) return undefined
+  isDirect = true
+  try {
+    const frames = searchFrames(above, FRAMES, true)
+    return frames === OF_PACKAGE ? '' : frames
+  } finally {
+    isDirect = false
+  }
+}
+
+function searchFrames (above: object, limits: readonly number[], needsAll: boolean): string | undefined {
   const { stackTraceLimit, prepareStackTrace } = Error
   const at: { stack?: string } = {}
   formatter = prepareStackTrace
@@ -52,6 +71,7 @@ function framesOf (error: Error, sites: readonly NodeJS.CallSite[]): string {
   let isLast = false
   for (const site of sites) {
     const origin = originOf(site.getFileName() ?? 'node:')
+    if (origin === 'package' && isDirect && lines.length === 0) return OF_PACKAGE
     if (origin === 'application') lines.push(lineOf(error, site))
     if (origin === 'node') continue
     isLast = origin === 'application'

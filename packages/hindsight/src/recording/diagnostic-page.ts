@@ -14,9 +14,7 @@ import type { RequestTrace } from './trace.js'
 import { severeLines } from '../logs/log-record.js'
 import { unfinishedProfile } from '../parts/collect.js'
 import { hintsOf, sentencesOf } from '../parts/read.js'
-
-/** Milliseconds from which a request is slow: its diagnostic page has the sentences of the parts. */
-const MIN_SLOW = 100
+import { MIN_SLOW } from '../store/profile.js'
 
 /** The profile of a failed request until now, and what its page shows besides. */
 function failureProfile (trace: RequestTrace): FailureProfile {

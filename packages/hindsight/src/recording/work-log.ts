@@ -20,6 +20,8 @@ export interface WorkKind {
 export interface Work {
   startedAt: number
   endedAt?: number | undefined
+  /** When its result began: a response may pass on the rest of it, and has not waited for that. */
+  answeredAt?: number | undefined
   /** Milliseconds before `startedAt` for which it waited for a connection. */
   wait?: number | undefined
   /** Whether it ran in the thread of the event loop. */
@@ -38,7 +40,7 @@ export interface TimeBudget {
   work: Array<{ one: string, many: string, count: number, duration: number, source?: string | undefined }>
   /** The names of what had begun, and had not ended when the response was ready, while something else was awaited. */
   open: string[]
-  /** The thread had the CPU outside of the work: for other requests, too, if `isShared`. */
+  /** The thread had the CPU outside of the work: for other work, too, if `isShared`. */
   javascript: number
   /** The part of `javascript` in which memory was reclaimed. */
   collection: number
@@ -111,17 +113,19 @@ export class WorkLog {
     const since = (samples[0] as Sample).at
     const time = { start: since, end: (samples.at(-1) as Sample).at }
     const collections = collectionsIn(time)
-    const { javascript, hindsight, ...shares } =
-      shareTime(samples, this.#works, readyAt, internalWorkIn(time))
-    // The page is in neither share, nor in the duration.
+    const { hindsight, ...shares } = shareTime(samples, this.#works, readyAt, internalWorkIn(time))
+    // The page is in no share, nor in the duration. What it has waited for the CPU is in another one.
     const page = Math.max(0, internal - hindsight)
-    const captured = Math.min(javascript - page, this.#works.reduce((sum, { work }) => sum + (work.internal ?? 0), 0))
+    const javascript = Math.max(0, shares.javascript - page)
+    const starved = Math.max(0, shares.starved - Math.max(0, page - shares.javascript))
+    const captured = Math.min(javascript, this.#works.reduce((sum, { work }) => sum + (work.internal ?? 0), 0))
     return {
       ...shares,
       open: this.#works.filter(({ work, kind }) => kind.rank === undefined && isOpen(work, readyAt, shares.waiting))
         .map(({ work, kind }) => work.name?.(mask) ?? `a ${kind.one}`).slice(0, MAX_OPEN),
-      javascript: roundTime(Math.max(0, javascript - page - captured)),
-      hindsight: roundTime(Math.max(0, hindsight - internal) + Math.max(0, captured)),
+      javascript: roundTime(javascript - captured),
+      starved: roundTime(starved),
+      hindsight: roundTime(Math.max(0, hindsight - internal) + captured),
       collection: roundTime(collections.reduce((sum, { start, end }) => sum + end - start, 0)),
       isShared: this.#isShared ?? false,
       blocks: blocksIn(time).map(({ start, cpu, calls = [] }) => ({
@@ -153,8 +157,8 @@ export function shareTime (
     addClaim(claims, { start: Math.max(start, since), end: Math.min(end, until), isSync, rate })
   const groups = new Map<string, TimeBudget['work'][number]>()
   const addWork = (kind: WorkKind, work: Work): void => {
-    const { endedAt = until, isSync = false } = work
-    const isAwaited = isSync || readyAt === 0 || (work.endedAt ?? Infinity) <= readyAt
+    const { isSync = false } = work
+    const awaitedUntil = isSync || readyAt === 0 ? work.endedAt ?? until : awaitedEnd(work, readyAt)
     const source = work.source?.() ?? undefined
     if (kind.rank === 2 && source === undefined) return
     const key = `${kind.one} ${source}`
@@ -162,9 +166,9 @@ export function shareTime (
     group.count++
     groups.set(key, group)
     // What had not ended when the response was ready was not waited for.
-    if (!isAwaited) return
-    if (kind.rank === 2) addClaim(lines, { start: startOf(work), end: endedAt, isSync, group })
-    else group.duration += claim(startOf(work), endedAt, isSync)
+    if (awaitedUntil === undefined) return
+    if (kind.rank === 2) addClaim(lines, { start: startOf(work), end: awaitedUntil, isSync, group })
+    else group.duration += claim(startOf(work), awaitedUntil, isSync)
   }
   const inOrder = works.toSorted((a, b) => startOf(a.work) - startOf(b.work))
   for (const { kind, work } of inOrder) if (kind.rank === undefined) addWork(kind, work)
@@ -262,9 +266,17 @@ function claimFinder (claims: readonly Claim[]): (time: Interval) => Array<Claim
   }
 }
 
-/** Whether work had begun before most of a wait, and had not ended when the response was ready. */
-function isOpen ({ startedAt, endedAt = Infinity }: Work, readyAt: number, waiting: number): boolean {
-  return readyAt !== 0 && endedAt > readyAt && readyAt - startedAt > waiting / 2
+/** When work had ended, or else its result began, before a response was ready. */
+function awaitedEnd ({ endedAt, answeredAt }: Work, readyAt: number): number | undefined {
+  return [endedAt, answeredAt].find((time) => time !== undefined && time <= readyAt)
+}
+
+/** Whether work, or the rest of its result, was open in most of a wait, and when the response was ready. */
+function isOpen (work: Work, readyAt: number, waiting: number): boolean {
+  const { startedAt, answeredAt = Infinity, endedAt = Infinity } = work
+  const since = answeredAt <= readyAt ? answeredAt : startedAt
+  // The rest of a result that is passed on is not waited for.
+  return readyAt !== 0 && endedAt > readyAt && readyAt - since > Math.max(waiting, readyAt - startedAt) / 2
 }
 
 function startOf ({ startedAt, wait = 0 }: Work): number {

@@ -89,6 +89,9 @@ export interface ProfileSummary {
 /** Stands between the issues of a request. */
 export const ISSUE_SEPARATOR = ' · '
 
+/** Milliseconds from which a failure or a refusal is slow: it has sentences about its time. */
+export const MIN_SLOW = 100
+
 /** Whether nothing was thrown, and the status is below 400. A 4xx that nothing threw is neither success nor failure. */
 export function isSuccess (profile: Pick<Profile, 'exceptions' | 'status'>): boolean {
   return profile.status < 400 && !isFailure(profile)

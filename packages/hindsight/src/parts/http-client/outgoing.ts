@@ -28,6 +28,7 @@ interface Call {
   url: string
   /** On the clock of `performance.now()`. */
   startedAt: number
+  answeredAt?: number
   endedAt?: number
   /** Frames of the code that sent it; see `framesHere`. */
   frames?: string | undefined
@@ -117,7 +118,10 @@ function beginHttp ({ request }: { request: ClientRequest }): void {
 interface ResponseMessage { request: object, response: { statusCode?: number | undefined, headers: unknown } }
 
 function respond ({ request, response }: ResponseMessage): void {
-  update(request, { status: response.statusCode, responseHeaders: response.headers })
+  const { statusCode: status = 0, headers: responseHeaders } = response
+  // An interim response (RFC 9110, section 15.2) is not the answer.
+  if (status < 200) return
+  update(request, { status, responseHeaders, answeredAt: performance.now() })
 }
 
 function respondHttp ({ request, response }: { request: ClientRequest, response: IncomingMessage }): void {
@@ -181,7 +185,7 @@ export const callLog = definePart<CallLog>({
 
 /** A call as a profile has it, masked; in milliseconds, `start` since the request arrived. */
 function recorded (call: Call, { mask, settings }: WorkServices, { timing, until }: Recording): Data {
-  const { method, url, startedAt, endedAt = Infinity, status, hook, frames = '' } = call
+  const { method, url, startedAt, answeredAt, endedAt = Infinity, status, hook, frames = '' } = call
   const isOpen = endedAt >= until
   const error = isOpen ? undefined : call.error
   const [sent, received] = [headersOf(call.requestHeaders), headersOf(call.responseHeaders)]
@@ -197,6 +201,7 @@ function recorded (call: Call, { mask, settings }: WorkServices, { timing, until
     url: cutMasked(mask.url, url, MAX_URL).shown,
     status: status ?? null,
     start: roundTime(startedAt - timing.startedAt),
+    ...answeredAt !== undefined && { answered: roundTime(answeredAt - startedAt) },
     duration: isOpen ? null : roundTime(endedAt - startedAt),
     source: appSource(frames),
     ...hook != null && hook.position !== 0 && { hook: hook.position },

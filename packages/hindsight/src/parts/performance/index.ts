@@ -7,17 +7,21 @@ import type { DeclaredRoute } from '../../routing/route-table.js'
 import { html, presentItems, unbrokenUnits, type HtmlValue } from '../../view/text.js'
 import { formatTime, withPlaces } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import type { Profile } from '../../store/profile.js'
-import { addressOf, groupedBy, lineOf, listOf, numberOf, type Data } from '../read.js'
+import { isSuccess, MIN_SLOW, type Profile } from '../../store/profile.js'
+import { addressOf, dataOf, groupedBy, isObject, lineOf, listOf, numberOf, type Data } from '../read.js'
 import { busiestPlace, CPU_HEADER } from '../cpu/record.js'
 import type { Part, TimelineEntry } from '../part.js'
-import { budgetSentence } from './budget.js'
+import { budgetSentence, isSplit } from './budget.js'
 
 /** When the handler ran, and where the time went; the timeline shows it. */
 export const performance: Part<Data> = {
   name: 'performance',
   begin: (trace) => trace.recording.collect(performance, () => performanceRecord(trace)),
-  sentence: (data, profile) => budgetOf(data, profile)[0],
+  sentence (data, profile) {
+    // What failed or was refused is not about its time, unless it was slow.
+    if (!isSuccess(profile) && profile.duration < MIN_SLOW) return undefined
+    return budgetOf(data, profile)[0]
+  },
   findings (data, profile) {
     const [sentence] = blockSentence(data, profile)?.split(/\.(?: For the line of code|$)/) ?? []
     // Another request may have blocked it.
@@ -27,8 +31,10 @@ export const performance: Part<Data> = {
   },
   timeline (
     { handlerStart, handler, routeHooks, ownHooks, serializeStart, serialize, hindsightStart, hindsight, budget },
-    { route, duration: total }
+    { route, duration: total, collectors }
   ) {
+    const end = isHijacked(collectors) ? total - Number(handlerStart) : null
+    const { collections } = (budget ?? {}) as Data
     const name = route?.name ?? 'unnamed'
     const detail = `the handler of the route ${name}`
     const link = addressOf('router')
@@ -37,7 +43,7 @@ export const performance: Part<Data> = {
         step: 'handler',
         name: `${routeHooks === true ? 'route hooks and ' : ''}handler ${name}`,
         start: handlerStart,
-        duration: numberOf(handler),
+        duration: numberOf(handler) ?? end,
         detail,
         link,
         source: route?.handler
@@ -67,7 +73,7 @@ export const performance: Part<Data> = {
         duration: numberOf(hindsight),
         legend: 'page or toolbar of Hindsight'
       },
-      ...listOf((budget as Data | undefined)?.collections).map(({ start, duration }) => (
+      ...listOf(collections).map(({ start, duration }) => (
         {
           name: 'garbage collection',
           color: 'collection',
@@ -199,10 +205,20 @@ function hooksOfStages (
   })
 }
 
-export function budgetOf ({ budget, ownHooks, prepared }: Data, { duration }: Pick<Profile, 'duration'>): string[] {
+function isHijacked (collectors: Profile['collectors']): boolean {
+  const { streamed } = dataOf({ collectors }, 'response')
+  return isObject(streamed) && streamed.isHijacked === true
+}
+
+export function budgetOf (
+  { budget, ownHooks, prepared }: Data,
+  { duration, collectors, kind }: Pick<Profile, 'duration' | 'collectors' | 'kind'>
+): string[] {
   if (budget === undefined) return []
   const hook = listOf(ownHooks).find(({ stage }) => stage === 'onSend')?.name
-  const sentence = budgetSentence(budget as TimeBudget, duration, hook as string | undefined)
+  const waited = isHijacked(collectors) ? 'until the application ended the hijacked reply' : undefined
+  const sentence = budgetSentence(budget as TimeBudget, duration, { hook: hook as string | undefined, waited })
+  if (kind === 'start') return [`${sentence} Hindsight was loaded meanwhile.`]
   if (typeof prepared !== 'number') return [sentence]
   return [sentence, `Before that, Hindsight started the CPU profile in ${formatTime(prepared)}.`]
 }
@@ -221,14 +237,18 @@ function budgetBar ({ budget }: Data): HtmlValue {
     (budget ?? {}) as Partial<TimeBudget>
   // Those of several lines are one share.
   const works = [...groupedBy(work, ({ many }) => many)].map(([name, all]) => {
-    const isWait = all.some(({ source }) => source !== undefined)
-    const color = isWait ? 'hook' : all[0]?.one
-    return { name, time: all.reduce((sum, { duration }) => sum + duration, 0), color }
+    return { name, time: all.reduce((sum, { duration }) => sum + duration, 0), color: all[0]?.one }
   })
+  let busy = [{ name: 'busy', time: javascript + starved, color: 'handler' }]
+  if (isSplit({ javascript, starved })) {
+    busy = [
+      { name: 'JavaScript', time: javascript, color: 'handler' },
+      { name: 'other processes', time: starved, color: 'log' }
+    ]
+  }
   const shares = [
     ...works,
-    { name: 'JavaScript', time: javascript, color: 'handler' },
-    { name: 'other processes', time: starved, color: 'log' },
+    ...busy,
     { name: 'Hindsight', time: hindsight, color: 'own' },
     { name: 'sending', time: sending, color: 'serialization' },
     { name: 'not recorded', time: waiting, color: 'collection' }

@@ -1,7 +1,7 @@
 import { createHook } from 'node:async_hooks'
 import { performance } from '../../clock.js'
 import { appSource } from '../../errors/stack-frame.js'
-import { framesHere } from '../../queries/stack.js'
+import { directFrames, framesHere } from '../../queries/stack.js'
 import type { Recording, Slot } from '../../recording/recording.js'
 import { currentContext } from '../../recording/trace.js'
 import type { Work, WorkKind } from '../../recording/work-log.js'
@@ -43,6 +43,9 @@ const KINDS = new Map([
   ['TCPWRAP', kind('socket')]
 ])
 
+/** Those that Node.js and packages have for themselves, too, and for which nothing waits. */
+const ONLY_OF_APP = new Set(['Timeout', 'RANDOMBYTESREQUEST', 'WORKER', 'MESSAGEPORT'])
+
 /** Of a request; and those of a kind whose lines are searched, as a file may be read in hundreds of operations. */
 const MAX_WAITS = 1_500
 const MAX_LINES = 20
@@ -82,10 +85,11 @@ function beginWait (id: number, type: string, _triggerId: number, resource: Reso
   recording.set(requestWaits, known)
   if (known.ids.length >= MAX_WAITS) return
   const { count, last } = known.frames.get(kind) ?? { count: 0, last: '' }
-  const frames = count < MAX_LINES ? framesHere(beginWait) ?? '' : last
+  const isOnlyOfApp = ONLY_OF_APP.has(type)
+  const stackOf = isOnlyOfApp ? directFrames : framesHere
+  const frames = count < MAX_LINES ? stackOf(beginWait) ?? '' : last
+  if (frames === '' && isOnlyOfApp) return
   known.frames.set(kind, { count: count + 1, last: frames })
-  // Node.js and packages have timers of their own, which nothing waits for.
-  if (type === 'Timeout' && frames === '') return
   const { work: log } = recording
   const work: Work = { startedAt: performance.now(), source: () => appSource(frames) }
   log.begin(kind, work)

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe, hasSubscribers } from 'node:diagnostics_channel'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { Agent, fetch as undiciFetch, request as undiciRequest } from 'undici'
@@ -143,6 +144,30 @@ for (const [name, profiler, headers] of production) {
     t.same(parent?.collectors.trace, { traceId: traceparent.slice(3, 35), parentId: traceparent.slice(36, 52), sampled: true })
   })
 }
+
+inBothProducts('an interim response is no answer', async (t, build) => {
+  let answer = (): unknown => undefined
+  const server = http.createServer((_request, response) => {
+    answer = () => response.end('late')
+    response.writeEarlyHints({ link: '</style.css>; rel=preload' })
+  })
+  t.teardown(() => server.close().closeAllConnections())
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  let sent: Promise<unknown> = Promise.resolve()
+  const app = await build((app) => {
+    app.get('/', async () => {
+      sent = fetch(origin)
+      await sleep(200)
+      return 'ok'
+    })
+  })
+  const { collectors } = await profileOf(app, await app.inject('/'))
+  const [call] = (collectors['http-client'] as Collected).calls as Array<{ status: unknown, answered?: number }>
+  t.same([call?.status, call?.answered], [null, undefined])
+  answer()
+  await sent
+})
 
 inBothProducts('requests are sent as without Hindsight, whether or not they are recorded', async (t, build) => {
   const app = await build(app => {

@@ -9,16 +9,18 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import Fastify from 'fastify'
 import t from 'tap'
 import { overview } from '../../../src/parts/overview/index.js'
 import { budgetSentence } from '../../../src/parts/performance/budget.js'
+import { performance as performancePart } from '../../../src/parts/performance/index.js'
 import { blockBetween, type InternalWork } from '../../../src/recording/event-loop.js'
 import { shareTime, type TimeBudget, type Work } from '../../../src/recording/work-log.js'
 import { traceOf } from '../../../src/recording/trace.js'
 import { unfinishedProfile } from '../../../src/parts/collect.js'
 import { recordQuery } from '../../../src/queries/observe.js'
 import { inBothProducts } from '../../support/products.js'
-import { listen, profileOf } from '../../support/app.js'
+import { get, listen, profileOf } from '../../support/app.js'
 import { profile } from '../fixture.js'
 import { shown, texts } from '../support.js'
 
@@ -79,6 +81,43 @@ t.test('each part of the time is counted once', async t => {
   t.same(share([[0, 0], [10, 10], [30, 30]], [], [], 10), { waiting: 10, sending: 20 }, 'a slow client')
 })
 
+t.test('a response that passes on the body of a call has waited until the body began', async (t) => {
+  const samples: Sampled[] = [[0, 0], [40, 40], [60, 60], [100, 100]]
+  t.same(share(samples, [], [{ startedAt: 0, answeredAt: 40, endedAt: 100 }], 50), { calls: [1, 40], waiting: 20, sending: 40 })
+  t.same(share(samples, [], [{ startedAt: 0, answeredAt: 20, endedAt: 40 }], 50), { calls: [1, 40], waiting: 20, sending: 40 }, 'a body that was read')
+  t.same(share(samples, [], [{ startedAt: 0, answeredAt: 60 }], 50), { calls: [1, 0], waiting: 60, sending: 40 }, 'not awaited')
+})
+
+inBothProducts('a call whose body the response passes on has its time, one whose body it waits for is named', async (t, build) => {
+  const server = createServer((request, response) => {
+    setTimeout(() => response.writeHead(404, { 'content-type': 'application/json' }).write('{"error":'), 100)
+    setTimeout(() => response.end('"unknown member"}'), request.url === '/late' ? 20_000 : 400)
+  })
+  t.teardown(() => server.close().closeAllConnections())
+  server.listen(0)
+  await once(server, 'listening')
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const app = await build((app) => {
+    app.get('/members', async (request, reply) => {
+      const answer = await fetch(`${origin}/members`)
+      return reply.code(answer.status).type('application/json').send(answer.body)
+    })
+    app.get('/late', async () => {
+      const answer = await fetch(`${origin}/late`)
+      return await Promise.race([answer.text(), sleep(500, 'too late')])
+    })
+  })
+  const port = await listen(app)
+  const budgetOf = async (path: string): Promise<TimeBudget> => {
+    const { collectors } = await profileOf(app, await get(port, path))
+    return (collectors.performance as { budget: TimeBudget }).budget
+  }
+  const { work, open } = await budgetOf('/members')
+  t.ok((work.find(({ one }) => one === 'call')?.duration ?? 0) > 0)
+  t.same(open, [])
+  t.same((await budgetOf('/late')).open, [`GET ${origin}/late`])
+})
+
 t.test('what other processes took is no JavaScript, and shortens nothing that was awaited', async (t) => {
   t.same(share([[0, 0, 0], [837, 0, 125]]), { javascript: 125, starved: 712 })
   const calls = [0, 60, 120].map((start) => ({ startedAt: start, endedAt: start + 50 }))
@@ -130,7 +169,7 @@ inBothProducts('a lock and an event that a request has waited for have their lin
   // The promises are those of the test: no timer of the request.
   const release = async (): Promise<void> => {
     await once(events, 'waiting')
-    await sleep(50)
+    await sleep(300)
     events.emit('done')
   }
   const app = await build((app) => {
@@ -205,12 +244,37 @@ t.test('the sentence has what takes a share of the time', async t => {
   t.equal(budgetSentence({ ...BUDGET, javascript: 100, collection: 30, waiting: 1 }, 101),
     '101 ms: 100 ms of JavaScript (30 ms of it garbage collection).')
   t.equal(budgetSentence({ ...BUDGET, javascript: 157 }, 114), '114 ms of JavaScript.', 'not the page of Hindsight')
-  t.equal(budgetSentence({ ...BUDGET, javascript: 5, collection: 3 }, 2), '2 ms of JavaScript (2 ms of it garbage collection).', 'not more than all')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 5, collection: 3 }, 2),
+    '2 ms in which the event loop was busy (2 ms of it garbage collection).', 'not more than all')
+  t.equal(budgetSentence({ ...BUDGET, starved: 2.08 }, 2.08), '2.08 ms in which the event loop was busy.', 'the CPU time is counted in ticks')
+  t.equal(budgetSentence({ ...BUDGET, starved: 3.68 }, 3.67), '3.67 ms in which the event loop was busy.', 'not more than the duration')
+  t.equal(budgetSentence({ ...BUDGET, javascript: 4, starved: 6 }, 10),
+    '10 ms: 4 ms of JavaScript, 6 ms in which other processes had the CPU, or a synchronous call waited.')
+  const short = profile('000001', { collectors: { performance: { budget: { ...BUDGET, starved: 2, waiting: 1 } } } })
+  t.same(texts(shown(overview, short), '.legend > span'), ['busy 2 ms', 'not recorded 1 ms'])
   t.equal(budgetSentence({ ...BUDGET, javascript: 50, sending: 50, isShared: true }, 100),
-    '100 ms: 50 ms of JavaScript (other requests included), 50 ms sending or streaming the response.')
+    '100 ms: 50 ms of JavaScript (other work included), 50 ms sending or streaming the response.')
   t.equal(budgetSentence({ ...BUDGET, javascript: 125, starved: 712, hindsight: 10 }, 847),
     '847 ms: 125 ms of JavaScript, 712 ms in which other processes had the CPU, or a synchronous call waited, 10 ms of Hindsight.')
   t.equal(budgetSentence({ ...BUDGET, work: work.slice(1), meanwhile: 30 }, 40), '40 ms: 40 ms in 2 calls, 30 ms of JavaScript meanwhile.')
+})
+
+inBothProducts('a timer that a package sets is none that the work waits for', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/', async () => {
+      // It limits the time of each plugin by a timer.
+      const other = Fastify()
+      other.register(async function slow () { await sleep(60) })
+      await other.ready()
+      await other.close()
+      return 'ready'
+    })
+  })
+  const { collectors } = await profileOf(app, await app.inject('/'))
+  const timers = (collectors.performance as { budget: TimeBudget }).budget.work.filter(({ one }) => one === 'timer')
+  t.match(timers, [{ count: 1, source: /budget\.test\.ts:\d+/ }])
+  const line = Number(/:(\d+):\d+$/.exec(String(timers[0]?.source))?.[1])
+  t.match(readFileSync(import.meta.filename, 'utf8').split('\n')[line - 1], 'sleep(60)')
 })
 
 inBothProducts('the budget of a request is in its profile and on its diagnostic page', async (t, build) => {
@@ -241,10 +305,13 @@ inBothProducts('the time in which the diagnostic page is made is none of the req
     app.get('/', async (request) => traceOf(request).recording.measureInternal(() => {
       const end = performance.now() + 150
       while (performance.now() < end);
-      return { duration: unfinishedProfile(traceOf(request), []).duration }
+      const { duration, collectors } = unfinishedProfile(traceOf(request), [performancePart])
+      return { duration, ...(collectors.performance as { budget: TimeBudget }).budget }
     }))
   })
-  t.ok((await app.inject('/')).json<{ duration: number }>().duration < 150)
+  const { duration, javascript, starved, waiting } = (await app.inject('/')).json<TimeBudget & { duration: number }>()
+  t.ok(duration < 150)
+  t.ok(javascript + starved + waiting <= duration, 'nor of its parts')
 })
 
 inBothProducts('a clock that the application replaces does not change its times', async (t, build) => {
