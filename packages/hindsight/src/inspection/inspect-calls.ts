@@ -1,6 +1,5 @@
 import { types } from 'node:util'
 import jsTokens from 'js-tokens'
-import { performance } from '../clock.js'
 import { ValueCopier, WORD } from '../errors/copy-value.js'
 import type { CallValues, NamedValue } from '../errors/exception.js'
 import { callsOf, keepCalls } from '../errors/frame-values.js'
@@ -8,7 +7,7 @@ import { excerptAt, sourceCache } from '../errors/source-file.js'
 import { originalPlace, sourceNames, toPath, type Place, type Position } from '../errors/source-map.js'
 import { isAppFile, isInternal, positionOf, stackFrames } from '../errors/stack-frame.js'
 import { findProperty } from '../mask/read-object.js'
-import { addBlockedCalls, cpuTime, doInternalWork } from '../recording/event-loop.js'
+import { addBlockedCalls, cpuTime } from '../recording/event-loop.js'
 import { currentContext, type WorkTrace } from '../recording/trace.js'
 
 /** Calls of the application whose variables are read, and variables of a call. */
@@ -43,8 +42,6 @@ export interface PausedCall extends Place {
   range?: [Position, Position]
 }
 
-// Tests of an application may replace that of the process.
-const { hrtime } = process
 const cachedPaths = sourceCache<NamesOfLine['paths']>(1_000)
 const cachedRenames = sourceCache<ReadonlyMap<string, string>>(1_000)
 
@@ -56,16 +53,15 @@ let unsettled: { trace: WorkTrace, error: unknown, call: CallValues } | undefine
 
 /**
  * Keeps variables of the calls of the application for an error that is being thrown, if a request of debug mode is
- * handled; returns whether it has. The thread calls it while the application is paused, since `paused`, a time of
- * `hrtime.bigint()`. `objects` are of each call its `this` and its scopes.
+ * handled; returns whether it has. The thread calls it while the application is paused. `objects` are of each call its
+ * `this` and its scopes.
  */
 export function inspectCalls (
-  thrown: unknown, paused: number, calls: readonly PausedCall[], details: ThrownDetails, ...objects: unknown[]
+  thrown: unknown, calls: readonly PausedCall[], details: ThrownDetails, ...objects: unknown[]
 ): boolean {
   unsettled = undefined
   try {
-    const start = performance.now() - (Number(hrtime.bigint()) - paused) / 1_000_000
-    return doInternalWork(() => keepThrown(thrown, calls, details, objects), start)
+    return keepThrown(thrown, calls, details, objects)
   } catch {
     // The failure is shown without values.
     return false

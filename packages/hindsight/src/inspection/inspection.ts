@@ -3,21 +3,21 @@ import { isMainThread, Worker } from 'node:worker_threads'
 import createError from '@fastify/error'
 import { readText } from '../require.js'
 import { keepScriptMap } from '../errors/source-map.js'
-import { heartbeat } from '../recording/event-loop.js'
+import { beginThreadWork, doPauseWork, heartbeat, type Pause } from '../recording/event-loop.js'
 import { inspectCalls, limits, recordBlock, settleThrown } from './inspect-calls.js'
 
 const CODE = readText(import.meta.url, './thread.js')
-/** On this channel the thread finds the function that it calls; of several copies of Hindsight, one has a thread. */
-const CHANNEL = 'fastify-hindsight:inspector'
+/** On this channel the thread finds the functions that it calls; of several copies of Hindsight, one has a thread. */
+const inspectorChannel = channel('fastify-hindsight:inspector')
 const PHASES = { starting: 0, connected: 1, ended: 2 }
 /** The places in the memory that is shared with the thread. */
 const PHASE = 0
 const RESTING = 1
 const RESTS = 2
-/** Milliseconds that an exiting process waits for the end of the session. */
+/** Milliseconds that the process waits for the end of the session. */
 const STOP_TIMEOUT = 500
-/** The text of Node.js options that start its inspector. */
-const INSPECT = /(?:^|\s)--inspect(?:-brk|-wait)?(?:[=\s]|$)/
+/** The text of Node.js options that start its inspector, or the coverage of its test runner. */
+const INSPECT = /(?:^|\s)--(?:inspect(?:-brk|-wait)?|experimental-test-coverage)(?:[=\s]|$)/
 
 /** A function of a compiled file; positions are 0-based. */
 export interface CompiledFunction { url: string, name: string, first: Position, last: Position }
@@ -42,8 +42,8 @@ class Inspection {
   start (): void {
     if (this.#wasStarted) return
     this.#wasStarted = true
-    if (!isMainThread || isInspected() || channel(CHANNEL).hasSubscribers) return
-    channel(CHANNEL).subscribe(answer)
+    if (!isMainThread || isInspected() || inspectorChannel.hasSubscribers) return
+    inspectorChannel.subscribe(answer)
     try {
       this.#startWorker()
     } catch {
@@ -56,7 +56,7 @@ class Inspection {
     const worker = this.#worker = new Worker(CODE, {
       eval: true,
       name: 'hindsight-values',
-      workerData: { state: this.#state, heartbeat, channelName: CHANNEL, limits },
+      workerData: { state: this.#state, heartbeat, channelName: inspectorChannel.name, limits },
       // Without the options and preloads of the application.
       execArgv: [],
       env: {},
@@ -67,7 +67,7 @@ class Inspection {
     const hasBegun = new Promise<boolean>((resolve) => { worker.once('message', () => resolve(true)) })
     this.ready = Promise.race([hasBegun, this.ended.then(() => false)])
     worker.unref()
-    process.on('exit', this.#stopAtExit)
+    process.on('exit', this.#stopAndWait)
   }
 
   /** Whether the thread reads no variables for a while: it has done so too often. */
@@ -89,9 +89,9 @@ class Inspection {
     return await Promise.race([answered, this.ended.then(() => { throw new NoCoverageError() })])
   }
 
-  /** Ends the thread where a debugger was attached after its start. */
+  /** Ends the thread where a debugger was attached after its start, before the next pause. */
   stepAside (): void {
-    if (this.#worker !== null && hasDebugger()) this.stop()
+    if (this.#worker !== null && hasDebugger()) this.#stopAndWait()
   }
 
   /** Ends the thread, for good. */
@@ -102,7 +102,7 @@ class Inspection {
   }
 
   // Node.js waits for the sessions of an exiting process.
-  readonly #stopAtExit = (): void => {
+  readonly #stopAndWait = (): void => {
     if (this.#worker === null) return
     this.stop()
     Atomics.wait(this.#state, PHASE, PHASES.connected, STOP_TIMEOUT)
@@ -111,14 +111,27 @@ class Inspection {
   #end (): void {
     this.#worker = null
     Atomics.store(this.#state, RESTING, 0)
-    channel(CHANNEL).unsubscribe(answer)
-    process.off('exit', this.#stopAtExit)
+    inspectorChannel.unsubscribe(answer)
+    process.off('exit', this.#stopAndWait)
   }
 }
 
 function answer (given: unknown): void {
-  const inspector = { inspect: inspectCalls, settle: settleThrown, block: recordBlock, keepMap: keepScriptMap }
+  const inspector = {
+    inspect: inPause(inspectCalls),
+    settle: inPause(settleThrown),
+    block: inPause(recordBlock),
+    pass: inPause(() => {}),
+    keepMap: keepScriptMap,
+    isDebugged: hasDebugger,
+    // V8 lists the scripts of the process for the thread, which takes long.
+    started: beginThreadWork()
+  }
   Object.assign(given as object, { inspector })
+}
+
+function inPause<Given extends unknown[]> (work: (...given: Given) => unknown) {
+  return (pause: Pause, ...given: Given): unknown => doPauseWork(() => work(...given), pause)
 }
 
 /** Whether a debugger, coverage or a test runner of its own context inspects this process. */
@@ -128,9 +141,15 @@ function isInspected (): boolean {
   return INSPECT.test([...process.execArgv, NODE_OPTIONS].join(' ')) || hasDebugger()
 }
 
+// Each request asks it.
+let nodeInspector: typeof import('node:inspector') | undefined
+
 /** Whether a debugger may attach to this process; also where Node.js has no inspector. */
 function hasDebugger (): boolean {
-  return !process.features.inspector || process.getBuiltinModule('node:inspector').url() !== undefined
+  if (nodeInspector === undefined && process.features.inspector) {
+    nodeInspector = process.getBuiltinModule('node:inspector')
+  }
+  return nodeInspector === undefined || nodeInspector.url() !== undefined
 }
 
 /** The inspection of this process. */

@@ -14,11 +14,13 @@ const RESTS = 2
 /** The places in `heartbeat`: turns of the application's event loop, and whether requests are open. */
 const TURNS = 0
 const OPEN = 1
-/** Milliseconds without a turn from which the loop is blocked, between two looks at it, and until it is idle. */
+/** Milliseconds without a turn or a pause until it asks which call runs, between two looks, and until it is idle. */
 const BLOCKED = 60
 const INTERVAL = 10
 const IDLE = 1_000
 
+/** Milliseconds in which V8 describes a call of the stack before this thread is notified of a pause. */
+const CALL_TIME = 0.1
 /** Calls that are passed to the application's thread, at most: it selects those of the application. */
 const MAX_CALLS = 10
 /** Names of scripts that are kept, at most. */
@@ -57,8 +59,10 @@ let counted = performance.now()
 let turns = 0
 let turnedAt = 0
 let openAt = 0
-/** Whether it has asked for the call that blocks the loop. */
-let hasAsked = false
+/** Milliseconds until it asks which call blocks the loop. It doubles: the last answer is from a block's second half. */
+let askAfter = BLOCKED
+/** Steps from there in hooks of Node.js. */
+let blockSteps = 0
 /** Whether it records which functions run, and those of the first of two requests. */
 let isCovering = false
 let covered = []
@@ -83,22 +87,38 @@ session.on('Debugger.scriptParsed', ({ params: { scriptId, url, sourceMapURL = '
 
 session.on('Debugger.paused', async ({ params: { callFrames, reason, data } }) => {
   const began = performance.now()
+  const at = Number(process.hrtime.bigint())
   const calls = callFrames.filter(isKnown).slice(0, MAX_CALLS)
   await passMaps(calls)
   const earlier = thrown
   thrown = undefined
   let answer
-  if (data !== undefined) answer = inspect(callFrames, calls, data, reason === 'promiseRejection')
+  const hasAsked = askAfter > BLOCKED
+  const isOfOther = data === undefined && earlier === undefined && !hasAsked
+  // A breakpoint of a debugger that was attached meanwhile, which continues the application.
+  if (isOfOther && (await call('isDebugged', []))?.result?.value === true) {
+    isOn = false
+    // V8 continues where no other debugger is attached. To disconnect in a pause ends the process.
+    return await post('Debugger.disable')
+  }
+  const isNext = data === undefined && earlier?.isAsync === false
+  const pause = { value: { at, calls: callFrames.length, isNext } }
+  if (data !== undefined) answer = inspect(pause, callFrames, calls, data, reason === 'promiseRejection')
   else if (earlier !== undefined && isInHook(callFrames[0]) && earlier.steps++ < MAX_STEPS && earlier.isAsync) {
     thrown = earlier
   } else if (earlier !== undefined) {
-    call('settle', [{ value: catchingCalls(earlier, callFrames).filter(isKnown).map(describeCall) }])
+    answer = call('settle', [pause, { value: catchingCalls(earlier, callFrames).filter(isKnown).map(describeCall) }])
   } else if (hasAsked && calls.length > 0 && Atomics.load(heartbeat, TURNS) === turns) {
-    call('block', [{ value: calls.map(describeCall) }])
+    answer = call('block', [pause, { value: calls.map(describeCall) }])
   }
-  await post(nextStep(thrown))
-  if ((await answer)?.result?.value === true) reads++
-  count(performance.now() - began)
+  answer ??= call('pass', [pause])
+  const isBeforeCall = data === undefined && earlier === undefined && calls.length === 0 && isInHook(callFrames[0])
+  if (isBeforeCall && hasAsked && blockSteps++ < MAX_STEPS) await post('Debugger.stepOver')
+  else await post(nextStep(thrown))
+  if ((await answer).result?.value === true) reads++
+  // Until the pause no time of the application is certain.
+  if (data !== undefined || earlier !== undefined) turnedAt = performance.now()
+  count(performance.now() - began + callFrames.length * CALL_TIME)
 })
 
 /** Passes the source maps on that are in the text of scripts: a loader has compiled them, and no file has the map. */
@@ -123,7 +143,7 @@ function isInHook ({ functionName, location }) {
 }
 
 /** Reads the variables of an error that is being thrown. */
-function inspect (callFrames, calls, data, isAsync) {
+function inspect (pause, callFrames, calls, data, isAsync) {
   const stack = calls.length === 0 ? awaitedStack(data) : ''
   if (calls.length === 0 && stack === '') return undefined
   const inner = callFrames.slice(0, callFrames.findIndex(isKnown))
@@ -131,9 +151,8 @@ function inspect (callFrames, calls, data, isAsync) {
   // A promise that a function of the application rejects, or one of Node.js that the application has called.
   const isCaught = isAsync && !isOfPackage
   if (!isCaught) thrown = { callFrames, isAsync, steps: 0 }
-  const paused = Number(process.hrtime.bigint())
-  const details = [paused, calls.map(describeCall), { isCaught, stack }].map((value) => ({ value }))
-  return call('inspect', [valueOf(data), ...details, ...calls.flatMap(variablesOf)])
+  const details = [calls.map(describeCall), { isCaught, stack }].map((value) => ({ value }))
+  return call('inspect', [pause, valueOf(data), ...details, ...calls.flatMap(variablesOf)])
 }
 
 /** Calls a function of the application's thread. It continues before the reply arrives here. */
@@ -214,11 +233,17 @@ function valueOf ({ objectId, value, unserializableValue }) {
   return { value }
 }
 
+/** Lets the allowance grow with time. */
+function refill (now) {
+  allowance = Math.min(limits.burst, allowance + (now - counted) * limits.share)
+  counted = now
+}
+
 /** Counts the time of a pause, and pauses no more for a while where there were too many. */
 function count (duration) {
   const now = performance.now()
-  allowance = Math.min(limits.burst, allowance + (now - counted) * limits.share) - duration
-  counted = now
+  refill(now)
+  allowance -= duration
   if (now - second >= 1_000) {
     second = now
     reads = 0
@@ -236,18 +261,20 @@ function setPausing (isPausing) {
   post('Debugger.setPauseOnExceptions', { state: isPausing ? 'all' : 'none' })
 }
 
-/** Asks which call blocks the event loop, once for each block. */
+/** Asks which call blocks the event loop. */
 function watchLoop () {
   const now = performance.now()
+  refill(now)
   const turned = Atomics.load(heartbeat, TURNS)
   const isOpen = Atomics.load(heartbeat, OPEN) === 1
   if (isOpen) openAt = now
   if (turned !== turns || !isOpen) {
     turns = turned
     turnedAt = now
-    hasAsked = false
-  } else if (!hasAsked && now - turnedAt >= BLOCKED && allowance > 0) {
-    hasAsked = true
+    askAfter = BLOCKED
+  } else if (now - turnedAt >= askAfter && allowance > 0) {
+    askAfter *= 2
+    blockSteps = 0
     post('Debugger.pause')
   }
   if (now - openAt < IDLE) return setTimeout(watchLoop, INTERVAL).unref()
@@ -320,7 +347,7 @@ async function start () {
   inspector = (await post('Runtime.evaluate', { expression, silent: true })).result?.objectId
   if (inspector === undefined) return stop()
   // Otherwise the text of each script is kept that is no longer in use.
-  await post('Debugger.enable', { maxScriptsCacheSize: 0 })
+  await Promise.all([post('Debugger.enable', { maxScriptsCacheSize: 0 }), call('started', [])])
   isOn = true
   setPausing(true)
   await post('Runtime.evaluate', { expression: '0', silent: true })

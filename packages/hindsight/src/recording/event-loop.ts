@@ -13,21 +13,32 @@ export interface Sample { at: number, idle: number, cpu: number }
 /** A call of the application: `source` is its `file:line:column`. */
 export interface BlockedCall { function: string, source: string }
 
-/**
- * Milliseconds of CPU time in it; `internal`: milliseconds in which Hindsight worked; `calls`: the innermost calls of
- * the application at one time of it.
- */
-export interface Block extends Interval { cpu: number, internal: number, calls?: BlockedCall[] }
+/** Milliseconds of CPU time in it; `calls`: the innermost calls of the application at one time of it. */
+export interface Block extends Interval { cpu: number, calls?: BlockedCall[] }
+
+/** A pause of V8, which describes its stack before any code of Hindsight runs. */
+export interface Pause {
+  /** When the thread was notified, on the clock of `hrtime.bigint()`. */
+  at: number
+  /** How many calls the stack has. */
+  calls: number
+  /** Whether no other code has run since the pause before it. */
+  isNext: boolean
+}
 
 /** Milliseconds of CPU time without a pause from which the event loop counts as blocked. */
 const MIN_BLOCK = 50
 /** Milliseconds from which work of Hindsight is kept. */
 const MIN_WORK = 1
 const CHECK_INTERVAL = 10
+/** Milliseconds of CPU time in which V8 describes a call, at most: other threads may work meanwhile. */
+const MAX_CALL_TIME = 0.3
 /** Of the process. */
 const MAX_INTERVALS = 200
 
+// Tests of an application may replace them.
 const { setInterval, clearInterval } = globalThis
+const { hrtime } = process
 
 /** Shared with the thread that asks which call blocks: the turns of the event loop, and whether requests are open. */
 export const heartbeat = new Int32Array(new SharedArrayBuffer(8))
@@ -44,6 +55,10 @@ const blockedCalls: Array<Interval & { calls: BlockedCall[] }> = []
 const collections: Interval[] = []
 /** Long work of Hindsight: its first page loads modules, and the first profile lists the scripts of the process. */
 const internalWork: InternalWork[] = []
+/** Milliseconds of CPU time in which V8 describes a call: measured at each pause that directly follows another one. */
+let callTime = 0.15
+/** The CPU time at the end of the last pause. */
+let pausedCpu = 0
 
 // Node.js 20 has the CPU time of the process only, with its other threads: so JavaScript may be overstated there.
 const { threadCpuUsage = process.cpuUsage } = process as { threadCpuUsage?: typeof process.cpuUsage }
@@ -60,10 +75,10 @@ export function cpuTime (): number {
 }
 
 /**
- * Observes blocks of the event loop and garbage collections while at least one request is open. The returned function
- * ends it for this request, and returns whether other requests were open meanwhile.
+ * Observes blocks of the event loop and garbage collections while at least one request is open. `isShared`: whether
+ * other work was open meanwhile; `end`: to be called once for this request.
  */
-export function watchLoop (): () => boolean {
+export function watchLoop (): { isShared: () => boolean, end: () => void } {
   const isAlone = open++ === 0
   const position = ++begun
   checkLoop()
@@ -73,24 +88,27 @@ export function watchLoop (): () => boolean {
     observer ??= observeCollections()
     setOpen(1)
   }
-  return () => {
-    checkLoop()
-    if (--open === 0) {
+  return {
+    isShared: () => !isAlone || begun !== position,
+    end () {
+      checkLoop()
+      if (--open > 0) return
       clearInterval(timer)
       timer = undefined
       setOpen(0)
     }
-    return !isAlone || begun !== position
   }
 }
 
 /** The blocks of a time: no timer ran, and the thread had the CPU. What Hindsight did is no block. */
 export function blocksIn (time: Interval): Block[] {
   return within(blocks, time).map((block) => {
-    const internal = internalWorkIn(block).reduce((sum, { start, end }) => sum + end - start, 0)
-    const [{ calls } = {}] = within(blockedCalls, block)
-    const cpu = Math.min(block.cpu, block.end - block.start - internal)
-    return { ...block, internal, cpu, ...calls !== undefined && { calls } }
+    const work = internalWorkIn(block)
+    const internal = work.reduce((sum, { start, end }) => sum + end - start, 0)
+    const used = work.reduce((sum, { start, end, rate = 1 }) => sum + (end - start) * rate, 0)
+    const cpu = Math.min(block.cpu - used, block.end - block.start - internal)
+    const { calls } = within(blockedCalls, block).at(-1) ?? {}
+    return { ...block, cpu, ...calls && { calls } }
   }).filter(({ cpu }) => cpu >= MIN_BLOCK)
 }
 
@@ -111,9 +129,9 @@ export function internalWorkIn (time: Interval): InternalWork[] {
 }
 
 /** Does work of Hindsight, which is no block of the event loop by a request, and not its JavaScript. */
-export function doInternalWork<T> (work: () => T, start = performance.now()): T {
+export function doInternalWork<T> (work: () => T): T {
   const position = internalWork.length
-  const { cpu } = takeSample(start)
+  const { at: start, cpu } = takeSample()
   try {
     return work()
   } finally {
@@ -125,6 +143,31 @@ export function doInternalWork<T> (work: () => T, start = performance.now()): T 
       if (within >= 0) internalWork.length = position + within
       add(internalWork, { start, end, rate })
     }
+  }
+}
+
+/** The same for work in a pause, of which V8's time is a part. */
+export function doPauseWork<T> (work: () => T, { at, calls, isNext }: Pause): T {
+  const before = takeSample()
+  if (isNext) callTime = Math.min(MAX_CALL_TIME, (before.cpu - pausedCpu) / calls)
+  const described = calls * callTime
+  const start = before.at - described - (Number(hrtime.bigint()) - at) / 1_000_000
+  try {
+    return work()
+  } finally {
+    const after = takeSample()
+    pausedCpu = after.cpu
+    const rate = Math.min(1, (after.cpu - before.cpu + described) / (after.at - start))
+    add(internalWork, { start, end: after.at, rate })
+  }
+}
+
+/** Makes the CPU time until the returned function is called that of Hindsight: V8 works for it meanwhile. */
+export function beginThreadWork (): () => void {
+  const before = cpuTime()
+  return () => {
+    const { at, cpu } = takeSample()
+    add(internalWork, { start: at - (cpu - before), end: at, rate: 1 })
   }
 }
 
@@ -163,7 +206,7 @@ export function blockBetween (before: Sample, after: Sample): Block | null {
   const busy = after.at - before.at - (after.idle - before.idle)
   const cpu = Math.min(busy, after.cpu - before.cpu)
   if (cpu < MIN_BLOCK) return null
-  return { start: after.at - busy, end: after.at, cpu, internal: 0 }
+  return { start: after.at - busy, end: after.at, cpu }
 }
 
 function observeCollections (): PerformanceObserver {

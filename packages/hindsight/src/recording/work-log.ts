@@ -69,7 +69,7 @@ const MIN_SAMPLE = 1
 export class WorkLog {
   #samples: Sample[] = []
   readonly #works: Array<{ kind: WorkKind, work: Work }> = []
-  readonly #endLoop = watchLoop()
+  readonly #loop = watchLoop()
   #isShared: boolean | null = null
 
   constructor (startedAt: number) {
@@ -99,7 +99,8 @@ export class WorkLog {
   end (): void {
     if (this.#isShared !== null) return
     this.#samples.push(takeSample())
-    this.#isShared = this.#endLoop()
+    this.#loop.end()
+    this.#isShared = this.#loop.isShared()
   }
 
   /**
@@ -127,7 +128,7 @@ export class WorkLog {
       starved: roundTime(starved),
       hindsight: roundTime(Math.max(0, hindsight - internal) + captured),
       collection: roundTime(collections.reduce((sum, { start, end }) => sum + end - start, 0)),
-      isShared: this.#isShared ?? false,
+      isShared: this.#isShared ?? this.#loop.isShared(),
       blocks: blocksIn(time).map(({ start, cpu, calls = [] }) => ({
         start: roundTime(start - since),
         duration: roundTime(cpu),

@@ -180,3 +180,15 @@ inBothProducts('over the network, and with values: false there are none', async 
     t.equal(caughtIn(profile)?.count, values ? 1 : undefined)
   }
 })
+
+inBothProducts('the pauses for caught errors are work of Hindsight, and no block of the event loop', async (t, build) => {
+  const texts = ['a', '{', 'x', 'y', 'z', 'q', 'w', '[', '}', 'b', 'c', 'd']
+  const app = await build((app) => {
+    app.get('/probing', async () => texts.filter((text) => { try { return JSON.parse(text) } catch { return false } }))
+  })
+  const profile = await profileOf(t, app, '/probing')
+  t.match(caughtIn(profile), { count: texts.length })
+  const { budget } = profile.collectors.performance as { budget: { blocks: unknown[], hindsight: number, javascript: number } }
+  t.same(budget.blocks, [])
+  t.ok(budget.hindsight > budget.javascript, JSON.stringify(budget))
+})

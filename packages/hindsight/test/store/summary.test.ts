@@ -42,7 +42,7 @@ t.test('a list names what is wrong with a request', async (t) => {
   t.same(of({}, { logs: [log('warn', 'is cold'), log('error', 'is\n\nissues=lost.')] }), ['Logs: is issues=lost'])
   t.same(of({}, { logs: [log('warn', 'a · yes\n· b')] }), ['Logs: a - yes - b'], 'one text is one issue')
   const blocked = { performance: { budget: { blocks: [{ start: 1, duration: 150 }] } } }
-  t.same(of(blocked, { logs: [log('warn', 'is cold')] }), ['Logs: is cold', 'Timeline: blocked for 150 ms'])
+  t.same(of(blocked, { logs: [log('warn', 'is cold')] }), ['Logs: is cold', 'Timeline: blocked for 150 ms of CPU time'])
   const call = { method: 'GET', url: 'http://h/stock', start: 1, duration: 2, source: null }
   t.same(of({ 'http-client': { count: 2, calls: [{ ...call, status: 200 }, { ...call, status: 503 }] } }), ['Calls: GET http://h/stock: 503'])
   const failed = { system: 'sqlite', statement: 'select', shape: 'select', source: null, start: 1, duration: 1, error: { message: 'no such table' } }

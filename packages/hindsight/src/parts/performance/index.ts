@@ -6,10 +6,10 @@ import type { TimeBudget } from '../../recording/work-log.js'
 import type { DeclaredRoute } from '../../routing/route-table.js'
 import { html, presentItems, unbrokenUnits, type HtmlValue } from '../../view/text.js'
 import { formatTime, withPlaces } from '../../view/components.js'
-import type { EditorLink } from '../../view/editor.js'
 import { isSuccess, MIN_SLOW, type Profile } from '../../store/profile.js'
 import { addressOf, dataOf, groupedBy, isObject, lineOf, listOf, numberOf, type Data } from '../read.js'
 import { busiestPlace, CPU_HEADER } from '../cpu/record.js'
+import { recordForm } from '../cpu/record-form.js'
 import type { Part, TimelineEntry } from '../part.js'
 import { budgetSentence, isSplit } from './budget.js'
 
@@ -23,7 +23,7 @@ export const performance: Part<Data> = {
     return budgetOf(data, profile)[0]
   },
   findings (data, profile) {
-    const [sentence] = blockSentence(data, profile)?.split(/\.(?: For the line of code|$)/) ?? []
+    const sentence = blockSentence(data, profile)?.replace(/\.$/, '')
     // Another request may have blocked it.
     if (sentence === undefined || (data.budget as TimeBudget).isShared) return []
     const place = placeOfBlock(data, profile)
@@ -84,15 +84,21 @@ export const performance: Part<Data> = {
         }))
     ] as TimelineEntry[]
   },
-  overview: (data, profile, { editor }) => [
-    { order: 5, title: '', column: 'main', value: budgetBar(data) },
-    { order: 15, title: 'Event loop', value: blockTile(data, profile, editor) }
+  overview: (data, profile, view) => [
+    { order: 5, title: '', column: 'top', value: budgetBar(data) },
+    { order: 15, title: 'Event loop', value: withPlaces(blockSentence(data, profile) ?? '', view.editor) },
+    { order: 16, title: 'CPU', value: isBusy(data, profile) && recordForm(profile, view) }
   ],
   markdown (data, profile) {
     const sentence = blockSentence(data, profile)
     if (sentence === undefined) return []
     const place = placeOfBlock(data, profile)
-    const sentences = [sentence, place !== undefined && `Meanwhile the request was in ${place}.`]
+    const sentences = [
+      sentence,
+      place !== undefined && `Meanwhile the request was in ${place}.`,
+      // Only a request can be sent again.
+      profile.kind === undefined && blockedLine(data, profile) === undefined && recordCommand(profile)
+    ]
     return [{ order: 24, title: 'Blocked event loop', text: presentItems(sentences).join('\n') }]
   },
   toolbar: (data, { duration }) => {
@@ -172,6 +178,8 @@ function performanceRecord (trace: WorkTrace): Data {
   }
 }
 
+/** Milliseconds of JavaScript from which a CPU profile is offered. */
+const MIN_BUSY = 20
 const STAGES: readonly string[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
 
 /**
@@ -266,29 +274,35 @@ function budgetBar ({ budget }: Data): HtmlValue {
   return html`<svg class="budget" aria-hidden="true">${bars}</svg><div class="legend">${names}</div>`
 }
 
-/** The sentence without its command, which the timeline shows. */
-function blockTile (data: Data, profile: Profile, editor: EditorLink | null): HtmlValue {
-  const [sentence = '', command] = blockSentence(data, profile)?.split(' For the line of code') ?? []
-  const link = html` <a href="${addressOf('timeline')}">Record a CPU profile</a>`
-  return [withPlaces(sentence, editor), command !== undefined && link]
+/** Whether the processor took so much of the time that its profile explains it. */
+function isBusy (data: Data, { duration }: Profile): boolean {
+  const { javascript = 0 } = (data.budget ?? {}) as Partial<TimeBudget>
+  return blocksOf(data).length > 0 || javascript >= Math.max(MIN_BUSY, duration / 2)
 }
 
 /** Why and where the event loop was blocked. */
-export function blockSentence (data: Data, { collectors: { cpu }, method, url, kind }: Profile): string | undefined {
+export function blockSentence (data: Data, profile: Profile): string | undefined {
   const longest = longestBlock(data)
   if (longest === undefined) return undefined
-  let blocked = `The event loop was blocked for ${formatTime(longest.duration)}`
-  if ((data.budget as TimeBudget).isShared) blocked += ', by this request or by another one'
+  let blocked = `The event loop was blocked for ${formatTime(longest.duration)} of CPU time`
+  if ((data.budget as TimeBudget).isShared) blocked += ', by this or by other work'
+  return `${[blocked, blockedLine(data, profile) ?? []].flat().join(': ')}.`
+}
+
+/** What blocked, if the CPU profile or the inspection has found it. */
+function blockedLine (data: Data, { collectors: { cpu } }: Profile): string | undefined {
   const place = busiestPlace(cpu)
-  if (place !== null) return `${blocked}: most of the time ran ${place}.`
-  const [call] = longest.calls ?? []
-  if (call !== undefined) return `${blocked}: ${call.function || '(anonymous)'} (${shortFile(lineOf(call.source))}).`
-  // Only a request can be sent again.
-  if (kind !== undefined) return `${blocked}.`
-  const command = method === 'GET'
-    ? `curl -H '${CPU_HEADER}: 1' '${url.replaceAll("'", '%27')}'`
-    : `send the request again with the header ${CPU_HEADER}: 1`
-  return `${blocked}. For the line of code, record a CPU profile: ${command}`
+  if (place !== null) return `most of the time it ran ${place}`
+  const [call] = longestBlock(data)?.calls ?? []
+  if (call === undefined) return undefined
+  const line = shortFile(lineOf(call.source))
+  return `at one moment it ran ${call.function === '' ? line : `${call.function} (${line})`}`
+}
+
+/** How a client records the CPU profile of the request. */
+function recordCommand ({ method, url }: Profile): string {
+  if (method !== 'GET') return `For the line of code, send the request again with the header ${CPU_HEADER}: 1`
+  return `For the line of code, record a CPU profile: curl -H '${CPU_HEADER}: 1' '${url.replaceAll("'", '%27')}'`
 }
 
 /** The hook or handler of the application that had begun, and had not ended, when the longest block began. */

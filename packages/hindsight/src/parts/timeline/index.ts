@@ -1,12 +1,13 @@
 import { isFailure, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
-import { formatTime, noteText, pendingTime, placeElement, placeLink } from '../../view/components.js'
+import { formatTime, noteText, pendingTime, placeElement, placeLink, withPlaces } from '../../view/components.js'
 import {
   formatCount, cutText, formatInteger, html, oneLine, formatNumber, unbrokenUnits, visibleLine, type HtmlValue,
   type SafeHtml
 } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
+import { recordForm } from '../cpu/record-form.js'
 import { addressOf, dataOf, lineOf, numberOf, queryField, timelineOf, timeOf, type Span } from '../read.js'
 import { timelineRows, type Row } from './rows.js'
 
@@ -38,8 +39,9 @@ export const timeline: Part = {
       const data = dataOf(profile, 'performance')
       const block = blockSentence(data, profile)
       return [
-        budgetOf(data, profile).map((text) => html`<p>${text}</p>`),
-        block !== undefined && html`<ul class="findings"><li>${block}</li></ul>`,
+        budgetOf(data, profile).map((text) => html`<p>${unbrokenUnits(text)}</p>`),
+        block !== undefined && html`<ul class="findings"><li>${withPlaces(block, view.editor)}</li></ul>`,
+        recordForm(profile, view),
         renderPage(profile, view)
       ]
     }
@@ -47,7 +49,7 @@ export const timeline: Part = {
   // A list has little space.
   issue (_, profile) {
     const sentence = blockSentence(dataOf(profile, 'performance'), profile) ?? ''
-    return /blocked for [^]*?(?=\. For the line|$)/.exec(sentence)?.[0]
+    return /blocked for [^]*(?=\.$)/.exec(sentence)?.[0]
   },
   overview: (_, profile, view) => [{
     order: 20,

@@ -2,7 +2,7 @@ import { html, visibleLine, type SafeHtml } from '../../view/text.js'
 import { MASKED } from '../../mask/mask.js'
 import type { Part } from '../../parts/part.js'
 import type { Profile } from '../../store/profile.js'
-import { textOf, type RequestText } from '../replay/edited.js'
+import { indentedJson, textOf, type RequestText } from '../replay/edited.js'
 import { replayProblem } from '../replay/replay.js'
 import { isSafe, storedRequest } from '../replay/stored-request.js'
 import { noteText, postForm, titledSection } from '../../view/components.js'
@@ -28,8 +28,8 @@ export function replayView (profile: Profile, formToken: string, base: string) {
 
 export type ReplayView = ReturnType<typeof replayView>
 
-/** Parts may have boxes in the form. */
-type ReplayOptions = PageOptions & { parts: readonly Part[] }
+/** Parts may have boxes in the form, of which those in `chosen` are checked. */
+type ReplayOptions = PageOptions & { parts: readonly Part[], chosen: Readonly<Record<string, unknown>> }
 
 /** Fields that were sent, and have to be confirmed or changed. */
 interface SentFields {
@@ -39,7 +39,7 @@ interface SentFields {
   reason: string
 }
 
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY']
 const MIN_LINES = 3
 const MAX_LINES = 16
 
@@ -52,7 +52,7 @@ export function replayPage (view: ReplayView, options: ReplayOptions, sent?: Sen
   const { method, url, headers, body } = textOf(request)
   const message = [`${method} ${url}`]
   if (headers !== '') message.push(headers)
-  if (body !== '') message.push('', body)
+  if (body !== '') message.push('', indentedJson(body))
   const original = html`<pre class="data sent">${message.join('\n')}</pre>`
   const list = html`<ul>${notes.map((one) => html`<li>${one}</li>`)}</ul>`
   let title = 'Try a route'
@@ -73,19 +73,19 @@ ${token !== '' && beside}</div>
 </main>`)
 }
 
-function form (view: ReplayView, { base, parts }: ReplayOptions, sent?: SentFields): SafeHtml {
-  const { token, formToken, request, safe, masked, missingBody } = view
+function form (view: ReplayView, { base, parts, chosen }: ReplayOptions, sent?: SentFields): SafeHtml {
+  const { token, formToken, request, masked, missingBody } = view
   const { method, url, headers, body } = sent?.text ?? textOf(request)
-  const isSafe = sent === undefined && safe
   const fields = masked.map(({ name, required }) =>
     html`<label class="masked-value"><span>${visibleLine(name)}</span> \
 <input type="text" name="value.${name}" value="${String(sent?.values[`value.${name}`] ?? '')}" \
 spellcheck="false"${required && ' required'}></label>`)
   const action = token === '' ? 'Send' : 'Replay'
-  const check = (name: string, text: string, attribute = ''): SafeHtml =>
+  const isChosen = (name: string): string => chosen[name] === '1' ? ' checked' : ''
+  const check = (name: string, text: string, attribute = isChosen(name)): SafeHtml =>
     html`<label class="${name}"><input type="checkbox" name="${name}" value="1"${attribute}> ${text}</label>`
   const boxes = parts.map(({ name, replay }) => replay && check(name, replay.label))
-  const warning = `${action} this ${method}, which may have side effects (RFC 9110, section 9.2.1)`
+  const warning = `${action} this ${method}, which may have side effects`
   const missing = `The profile does not have the whole body: ${missingBody}. Paste the body that is to be sent.`
   const methods = METHODS.map((one) => html`<option value="${one}"></option>`)
   // The button is on the first screen, whatever the request has.
@@ -95,10 +95,10 @@ spellcheck="false"${required && ' required'}></label>`)
 <datalist id="methods">${methods}</datalist><label><span>URL</span> \
 <input type="text" name="url" value="${url}" spellcheck="false" required></label>
 <button type="submit">${action}</button></div>
-${!isSafe && check('confirm', warning, ' required')}${token !== '' && boxes}
+${!isSafe(method) && check('confirm', warning, ' required')}${token !== '' && boxes}
 ${masked.length > 0 && noteText('These values are masked in the profile. Empty values are not sent.')}${fields}
 ${missingBody !== undefined && html`<p class="warning">${missing}</p>`}
-${area('Body', 'body', body, missingBody !== undefined)}
+${area('Body', 'body', indentedJson(body), missingBody !== undefined)}
 ${area('Headers', 'headers', headers)}`)
 }
 

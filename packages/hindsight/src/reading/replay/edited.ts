@@ -29,6 +29,12 @@ export function restoredText (given: string, known: string): string {
   return hidden.reduce((text, character) => text.replaceAll(visibleText(character), character), given)
 }
 
+/** JSON with indentation, where that changes nothing else, such as the digits of a number; other text as it is. */
+export function indentedJson (text: string): string {
+  const data = parsedJson(text)
+  return JSON.stringify(data) === text ? JSON.stringify(data, null, 2) : text
+}
+
 /** A text without the line breaks that forms change. */
 export function unixLines (text: string): string {
   return text.replace(/\r\n?/g, '\n')

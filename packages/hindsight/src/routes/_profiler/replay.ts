@@ -41,7 +41,8 @@ async function sendForm (request: FastifyRequest, reply: FastifyReply, profile: 
   const { base, parts } = request.server.hindsight
   const view = replayView(profile, await formTokenOf(request), base)
   if (formatOf(request, reply) === 'json') return view
-  return await sendPage(request, reply, (options) => replayPage(view, { ...options, parts }))
+  const chosen = request.query as Fields
+  return await sendPage(request, reply, (options) => replayPage(view, { ...options, parts, chosen }))
 }
 
 async function replayRequest (request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -70,14 +71,16 @@ async function sendEdited (
 ): Promise<Profile | undefined> {
   const { storedRequest, isSafe } = await import('../../reading/replay/stored-request.js')
   const { replayRequest } = await import('../../reading/replay/replay.js')
-  const { editedRequest, restoredText, textOf, unixLines } = await import('../../reading/replay/edited.js')
+  const { editedRequest, indentedJson, restoredText, textOf, unixLines } =
+    await import('../../reading/replay/edited.js')
   const { replayPage, replayView } = await import('../../reading/pages/replay.js')
   const { app, base, originOf, parts } = request.server.hindsight
   const view = replayView(profile, await formTokenOf(request), base)
   const shown = textOf(view.request)
   const changed = Object.entries(shown).flatMap(([name, known]) => {
     const given = fields[name] === undefined ? known : restoredText(unixLines(textField(fields, name)), known)
-    return given === unixLines(known) ? [] : [[name, given]]
+    const isSame = given === unixLines(known) || given === indentedJson(unixLines(known))
+    return isSame ? [] : [[name, given]]
   })
   const text: RequestText = { ...shown, ...Object.fromEntries(changed) }
   try {
@@ -87,6 +90,11 @@ async function sendEdited (
       changed.length === 0 ? storedRequest(profile, valueOf) : editedRequest(text, { ...profile, ip }, valueOf)
     const values = valuesOf(fields, parts, read().masked, view.masked)
     const stored = read(({ name }) => values.get(name))
+    const [hidden] = read().masked
+    // A button outside of the form shows no masked value: the form asks for it.
+    if (hidden !== undefined && fields.url === undefined && chosenParts(request, fields).length > 0) {
+      throw new BadFieldError(hidden.name, 'it is masked in the profile: enter it, or send the request without it')
+    }
     if (!isSafe(stored.method) && fields.confirm !== '1') {
       throw new UnsafeError(stored.method)
     }
@@ -95,8 +103,9 @@ async function sendEdited (
   } catch (error) {
     const { statusCode = 500, message } = error as FastifyError
     if (statusCode >= 500 || view.problem !== undefined || formatOf(request, reply) === 'json') throw error
-    const sent = { text, values: fields, reason: message }
-    await sendPage(request, reply.code(statusCode), (options) => replayPage(view, { ...options, parts }, sent))
+    const [sent, chosen] = [{ text, values: fields, reason: message }, fields]
+    await sendPage(request, reply.code(statusCode), (options) =>
+      replayPage(view, { ...options, parts, chosen }, sent))
     return undefined
   }
 }

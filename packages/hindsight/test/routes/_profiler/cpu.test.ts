@@ -90,6 +90,27 @@ inBothProducts('a replay records a CPU profile if the form requests it, and link
   t.notOk('x-hindsight-cpu' in (seen[2]?.headers ?? {}))
 })
 
+inBothProducts('one button records a GET; a masked value, or a method with side effects, is asked for first', async (t, build) => {
+  const { app, seen } = await start(build)
+  const pageOf = async (token: string) => (await app.inject({ url: `/_profiler/${token}?panel=timeline`, headers: { accept: 'text/html' } })).body
+  const plain = await profileOf(app, await app.inject('/things'))
+  t.match(await pageOf(plain.token), `action="/_profiler/${plain.token}/replay"`)
+  const answer = await replay(app, plain.token, { cpu: '1' })
+  t.match(answer.headers.location, /\?panel=cpu$/, answer.body)
+  t.notMatch(await pageOf((answer.headers.location ?? '').slice(11, 17)), 'Record a CPU profile')
+  const secret = await profileOf(app, await app.inject({ url: '/things', headers: { authorization: 'Bearer abc' } }))
+  const asked = await replay(app, secret.token, { cpu: '1' })
+  t.equal(asked.statusCode, 400)
+  t.match(asked.body, /it is masked in the profile: enter it, or send the request without it/)
+  t.match(asked.body, 'name="cpu" value="1" checked>')
+  t.notMatch(asked.body, 'name="confirm"', 'a GET needs no confirmation')
+  t.equal(seen.length, 3, 'it was not sent')
+  const posted = await profileOf(app, await app.inject({ method: 'POST', url: '/things' }))
+  t.match(await pageOf(posted.token), `href="/_profiler/${posted.token}/replay?cpu=1"`)
+  const form = await app.inject({ url: `/_profiler/${posted.token}/replay?cpu=1`, headers: { accept: 'text/html' } })
+  t.match(form.body, 'name="cpu" value="1" checked>')
+})
+
 inBothProducts('outside debug mode the route is a 404', async (t, build) => {
   const app = await build(undefined, { debug: false, profiler: { production: true } })
   app.hindsight.profiler.save(sample())

@@ -76,7 +76,7 @@ inBothProducts('a request of a route can be written and sent; an unsafe method i
   const link = [...page.querySelectorAll('.routes a')].find(({ textContent }) => /^Try POST \/orders$/.test(textContent ?? ''))
   const shown = await load(app, link?.getAttribute('href') ?? '')
   const valueOf = (name: string): string => shown.querySelector<HTMLInputElement>(`form [name=${name}]`)?.value ?? ''
-  t.same([valueOf('method'), valueOf('url'), valueOf('body')], ['POST', '/orders', '{"amount":2,"note":"t"}'])
+  t.same([valueOf('method'), valueOf('url'), valueOf('body')], ['POST', '/orders', '{\n  "amount": 2,\n  "note": "t"\n}'])
   t.match(valueOf('headers'), /^content-type: application\/json$/m)
   const send = async (fields: Record<string, string>, headers: Record<string, string> = html) => await app.inject({
     method: 'POST',
