@@ -49,11 +49,20 @@ import { DatabaseSync } from 'node:sqlite'
 const database = new DatabaseSync(':memory:')
 const app = Fastify()
 app.get('/', async () => database.prepare('select 1 as one where 2 = ?').all(2))
+app.get('/busy', async () => {
+  const before = process.cpuUsage()
+  const statement = database.prepare('with recursive n (i) as (select 1 union all select i + 1 from n where i < 1000) select i from n')
+  while (process.cpuUsage(before).user < 60_000) statement.all()
+})
 void (async () => {
   await app.listen({ port: 0 })
-  const response = await fetch(app.listeningOrigin)
-  const profile = await fetch(app.listeningOrigin + '/_profiler/' + response.headers.get('x-debug-token') + '.json')
-  console.log(JSON.stringify((await profile.json()).collectors.queries))
+  const collected = async (path, headers) => {
+    const response = await fetch(app.listeningOrigin + path, { headers })
+    const profile = await fetch(app.listeningOrigin + '/_profiler/' + response.headers.get('x-debug-token') + '.json')
+    return (await profile.json()).collectors
+  }
+  console.log(JSON.stringify((await collected('/')).queries))
+  console.log(JSON.stringify((await collected('/busy', { 'x-hindsight-cpu': '1' })).cpu.functions))
   process.exit()
 })()
 `
@@ -204,6 +213,8 @@ if (nodeModule.isBuiltin('node:sqlite') && 'registerHooks' in nodeModule) {
       const { stdout } = await run(process.execPath, [PRELOAD, file], { cwd: project, env: { ...process.env, NODE_ENV: 'development' } })
       const { queries } = JSON.parse(/^\{"count".*\}$/m.exec(stdout)?.[0] ?? '{}') as { queries: object[] }
       t.match(queries, [{ statement: 'select 1 as one where 2 = ?', parameters: [2], rows: 1, source: new RegExp(`${file}:5:`) }], file)
+      const functions = JSON.parse(/^\[\{"name".*\]$/m.exec(stdout)?.[0] ?? '[]') as Array<{ name: string }>
+      t.match(functions.find(({ name }) => name === 'StatementSync.all'), { file: 'node:sqlite', kind: 'node' }, file)
     }
   })
 }

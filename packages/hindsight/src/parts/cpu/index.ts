@@ -6,12 +6,14 @@ import {
   failureNote, leadText, formatTime, noteText, placeElement, placeLink, titledSection, markupTable
 } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
-import { formatCount, html, visibleJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import {
+  formatCount, html, presentItems, visibleJson, visibleLine, type HtmlValue, type SafeHtml
+} from '../../view/text.js'
 import type { PanelView, Part, ProfilerPages } from '../part.js'
 import { queryField } from '../read.js'
 import {
-  callTreeOf, CODE_KINDS, CPU_HEADER, cpuProfileOf, cpuRefusal, functionName, functionSource, isIdle, percentOf,
-  readCpuRecord
+  callTreeOf, CODE_KINDS, CPU_HEADER, cpuProfileOf, cpuRefusal, functionName, functionSource, hotSource, isIdle,
+  percentOf, readCpuRecord
 } from './record.js'
 import { cpuRecord } from './recorder.js'
 import type { Call, CpuFunction, CpuRecord, FunctionTime } from './record.js'
@@ -43,10 +45,14 @@ export const cpu: Part = {
       const tree = callTreeOf(record)
       const { idle, busy, heaviest } = tree
       const nameOf = naming(tree, profile)
+      const hot = hottestLine(record)
+      const share = hot && percentOf(hot.time, busy)
       const rows = heaviest.slice(0, MAX_FUNCTIONS).map((time) => functionRow(time, busy, nameOf, view.editor))
       return [
-        leadText(`${formatTime(busy / 1000)} busy and ${formatTime(idle / 1000)} idle ` +
-          `in ${formatTime(record.duration)}`),
+        html`<p class="lead">${formatTime(busy / 1000)} busy and ${formatTime(idle / 1000)} idle in \
+${formatTime(record.duration)}.${hot && html` Hottest line of your code: <strong>\
+${linkTo({ ...hot.function, line: hot.line }, view.editor)}</strong> in ${nameOf(hot.function)}, \
+${formatTime(hot.time / 1000)} (${share}).`}</p>`,
         titledSection('Flame graph', flameGraph(tree, view, nameOf)),
         titledSection('Hottest functions',
           markupTable('Hottest functions', ['Function', ['Self'], ['Total'], 'Code'], rows, 'heaviest')),
@@ -87,7 +93,8 @@ function functionRow (
 ): SafeHtml {
   const { kind } = called
   const name = nameOf(called)
-  const source = html` <span class="file">${linkTo(called, editor)}</span>`
+  const line = called.hot?.[0] ?? called.line
+  const source = html` <span class="file">${linkTo({ ...called, line }, editor)}</span>`
   return html`<tr><th scope="row">${name !== functionSource(called) && name}${source}</th>
 <td class="number">${formatTime(self / 1000)} <span class="share">${percentOf(self, busy)}</span></td>\
 <td class="number">${formatTime(total / 1000)}</td>\
@@ -100,11 +107,21 @@ function hottest (record: CpuRecord): string {
   const line = (numbers: readonly string[], name: string): string =>
     [...numbers.map((number) => number.padStart(9)), visibleLine(name)].join('  ')
   const lines = heaviest.slice(0, MAX_FUNCTIONS).map(({ function: called, self, total }) => {
-    const facts = new Set([functionName(called), functionSource(called), CODE_KINDS[called.kind]])
+    const facts = new Set([functionName(called), hotSource(called), CODE_KINDS[called.kind]])
     const numbers = [formatTime(self / 1000), percentOf(self, busy), formatTime(total / 1000)]
     return line(numbers, [...facts].filter(Boolean).join(', '))
   })
-  return [line(['self', 'share', 'total'], 'function'), ...lines].join('\n')
+  const hot = hottestLine(record)
+  const first = hot && `most time in one line: ${hotSource(hot.function)}, ${formatTime(hot.time / 1000)}`
+  return presentItems([first, line(['self', 'share', 'total'], 'function'), ...lines]).join('\n')
+}
+
+/** The line of the application that took longest, with its microseconds; undefined: none was recorded. */
+function hottestLine ({ functions }: CpuRecord): { function: CpuFunction, line: number, time: number } | undefined {
+  const [longest] = functions.toSorted((a, b) => (b.hot?.[1] ?? 0) - (a.hot?.[1] ?? 0))
+  if (longest?.hot === undefined) return undefined
+  const [line, time] = longest.hot
+  return { function: longest, line, time }
 }
 
 /** The place of a function. Files below the working directory are stored without it. */

@@ -11,7 +11,7 @@ export const CODE_KINDS = {
   dependency: 'dependencies',
   hindsight: 'Hindsight',
   node: 'Node.js',
-  engine: 'V8'
+  engine: 'V8 or native code'
 } as const
 
 export type CodeKind = keyof typeof CODE_KINDS
@@ -24,6 +24,8 @@ export interface CpuFunction {
   line: number
   column: number
   kind: CodeKind
+  /** Of the application: its line that took longest, calls of native code included, and the microseconds. */
+  hot?: [line: number, time: number]
 }
 
 /** The indexes of the function and of the caller (of the root: -1), and the time in itself. */
@@ -104,6 +106,11 @@ export function functionSource ({ file, line }: Pick<CpuFunction, 'file' | 'line
   return line === 0 ? file : `${file}:${line}`
 }
 
+/** The line of a function that took longest, if that is known; else where it begins. */
+export function hotSource ({ file, line, hot: [hot] = [line, 0] }: CpuFunction): string {
+  return functionSource({ file, line: hot })
+}
+
 /** The name of a function; of one without a name its place. */
 export function functionName (called: CpuFunction): string {
   if (called.name === '(anonymous)' && called.file !== '') return functionSource(called)
@@ -128,7 +135,10 @@ export function busiestPlace (value: unknown): string | null {
   }
   const [busiest] = [...times].sort(([, a], [, b]) => b - a)
   if (busiest === undefined || busiest[1] <= whole / 2) return null
-  return `${busiest[0].name} (${functionSource(busiest[0])})`
+  const [{ hot: [, time] = [0, 0], ...called }, all] = busiest
+  // Else its calls took longer than that line.
+  const place = time > all / 2 ? hotSource(busiest[0]) : functionSource(called)
+  return `${called.name} (${place})`
 }
 
 function isRecursive (call: Call): boolean {

@@ -8,6 +8,7 @@ import type { RequestTrace } from '../../recording/trace.js'
 import { originalPlace, toPath } from '../../errors/source-map.js'
 import { isInternal, isAppFile } from '../../errors/stack-frame.js'
 import type { Mask } from '../../mask/mask.js'
+import { SQLITE, sqliteClassOf } from '../../queries/clients/sqlite.js'
 import { cutText } from '../../view/text.js'
 import { definePart } from '../part.js'
 import { CPU_HEADER, type CodeKind, type CpuFunction, type CpuRecord, type StoredCall } from './record.js'
@@ -139,6 +140,7 @@ function isPageRequest (request: FastifyRequest, { originOf }: RequestTrace['ser
 const MAX_NAME = 200
 const MAX_FILE = 500
 const NO_SCRIPT = '0'
+const MAX_COLUMN = 1_000_000
 
 /** Makes the record of a recording. Above a limit, the calls that took least are merged into their callers. */
 export function aggregateProfile (
@@ -151,6 +153,8 @@ export function aggregateProfile (
   const functions: CpuFunction[] = []
   const indexes = new Map<string, number>()
   const calls: StoredCall[] = []
+  /** Microseconds of lines of the functions of the application. */
+  const lines = new Map<CpuFunction, Map<number, number>>()
 
   function calleesOf ({ children = [] }: Profiler.ProfileNode): Profiler.ProfileNode[] {
     return children.map((id) => nodes.get(id)).filter((node) => node !== undefined)
@@ -163,7 +167,19 @@ export function aggregateProfile (
     return total
   }
 
-  function add (node: Profiler.ProfileNode, caller: number): void {
+  /** V8 has the lines of a function without those of its calls, and for native code the line that has called it. */
+  function addLines ({ id, positionTicks = [], hitCount = 0 }: Profiler.ProfileNode, at: Caller): void {
+    if (at.function.kind !== 'own') return
+    const ofLines = lines.get(at.function) ?? new Map<number, number>()
+    lines.set(at.function, ofLines)
+    for (const { line, ticks } of positionTicks) {
+      const original = originalLine(at, line)
+      const time = (times.get(id) ?? 0) * ticks / Math.max(1, hitCount)
+      if (original !== null) ofLines.set(original, (ofLines.get(original) ?? 0) + time)
+    }
+  }
+
+  function add (node: Profiler.ProfileNode, caller: number, at?: Caller): void {
     const { id, callFrame } = node
     const ofCaller = calls[caller]
     if (ofCaller !== undefined && !kept.has(id)) {
@@ -171,11 +187,19 @@ export function aggregateProfile (
       return
     }
     const { scriptId, lineNumber, columnNumber, functionName } = callFrame
-    const place = `${scriptId} ${lineNumber} ${columnNumber} ${functionName}`
+    const isNative = isOfEngine(callFrame)
+    const ofSqlite = isNative && at?.function.kind === 'hindsight' ? sqliteClassOf(functionName) : undefined
+    const place = [scriptId, lineNumber, columnNumber, functionName, ofSqlite].join(' ')
     const called = indexes.get(place) ?? functions.push(functionOf(callFrame, mask)) - 1
     indexes.set(place, called)
+    const found = functions[called] as CpuFunction
+    if (ofSqlite !== undefined) {
+      Object.assign(found, { name: `${ofSqlite}.${functionName}`, file: SQLITE, kind: 'node' })
+    }
+    const here = { frame: callFrame, function: found }
+    addLines(node, isNative && at !== undefined ? at : here)
     const index = calls.push([called, caller, times.get(id) ?? 0]) - 1
-    for (const callee of calleesOf(node)) add(callee, index)
+    for (const callee of calleesOf(node)) add(callee, index, here)
   }
 
   const [root] = profile.nodes
@@ -183,7 +207,23 @@ export function aggregateProfile (
   // A caller takes as long as its calls, and is before them: it is kept with them.
   const kept = new Set([...totals].sort(([, a], [, b]) => b - a).slice(0, MAX_CALLS).map(([id]) => id))
   if (root !== undefined) add(root, -1)
+  for (const [one, ofLines] of lines) {
+    const [hot] = [...ofLines].sort(([, a], [, b]) => b - a)
+    if (hot !== undefined) one.hot = [hot[0], Math.round(hot[1])]
+  }
   return { interval, duration: (total ?? 0) / 1000, samples: profile.samples?.length ?? 0, functions, calls }
+}
+
+/** A function with its frame in the compiled code. */
+interface Caller { frame: Runtime.CallFrame, function: CpuFunction }
+
+/** The line in the source of a 1-based line of the compiled code; null where it is not known. */
+function originalLine ({ frame, function: called }: Caller, line: number): number | null {
+  const { url, lineNumber, columnNumber } = frame
+  if (lineNumber < 0 || originalPlace(url, lineNumber, columnNumber) === null) return line
+  // The last part of the line: its beginning belongs to the line before it.
+  const place = originalPlace(url, line - 1, MAX_COLUMN)
+  return place !== null && place.line >= called.line ? place.line : null
 }
 
 /** The time of each node in itself. A sample lasts until the next one; before the first one the recorder started. */
@@ -224,8 +264,12 @@ function nearPath (file: string, root: string): string {
   return near.startsWith('..') ? file : near
 }
 
+function isOfEngine ({ url, scriptId }: Pick<Runtime.CallFrame, 'url' | 'scriptId'>): boolean {
+  return url === '' && scriptId === NO_SCRIPT
+}
+
 function kindOf (file: string, url: string, scriptId: string): CodeKind {
-  if (url === '' && scriptId === NO_SCRIPT) return 'engine'
+  if (isOfEngine({ url, scriptId })) return 'engine'
   if (url.startsWith('node:')) return 'node'
   if (isInternal(file)) return 'hindsight'
   // Code without a file is generated at run time, such as the validators of Fastify.

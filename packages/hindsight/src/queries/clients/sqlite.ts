@@ -10,6 +10,22 @@ interface Database {
   memory?: boolean
 }
 
+export const SQLITE: string = 'node:sqlite'
+type Class = { name: string, prototype: object }
+type Module = Partial<Record<'DatabaseSync' | 'StatementSync', Class>>
+/** The prototypes of the observed clients. */
+const prototypes = new Set<object>()
+
+/** The class of node:sqlite that has a method, where all observed clients are of node:sqlite. */
+export function sqliteClassOf (method: string): string | undefined {
+  const [prototype, other] = prototypes
+  // The module prints a warning when it is loaded.
+  if (prototype?.constructor.name !== 'DatabaseSync' || other !== undefined) return undefined
+  const { DatabaseSync, StatementSync } = Object(process.getBuiltinModule(SQLITE)) as Module
+  if (prototype !== DatabaseSync?.prototype) return undefined
+  return [StatementSync, DatabaseSync].find((one) => Object.hasOwn(one?.prototype ?? {}, method))?.name
+}
+
 export const sqliteKind: Kind = {
   name: 'DatabaseSync of node:sqlite or @photostructure/sqlite, Database of better-sqlite3',
   methods: ['prepare', 'exec'],
@@ -19,6 +35,7 @@ export const sqliteKind: Kind = {
 
 function observeSqlite (client: Record<string, unknown>): void {
   const prepare = client.prepare as Database['prepare']
+  prototypes.add(Object.getPrototypeOf(client) as object)
   // Statements before the last one change nothing in SQLite: its plan needs no transaction.
   const run: Run = async (statements) => prepare.call(client, statements.at(-1) ?? '').all()
   const [system, connection] = ['sqlite', client]

@@ -30,7 +30,7 @@ t.test('the bars of the flame graph are as wide as their time', async (t) => {
   t.same(links(root, 'form a'), ['?panel=cpu&levels=all'])
   t.same(links(whole, 'form a'), ['?panel=cpu'])
   t.equal(root.querySelectorAll('[style]').length, 0)
-  t.same(texts(whole, '.legend li'), ['your code', 'dependencies', 'Node.js', 'V8'])
+  t.same(texts(whole, '.legend li'), ['your code', 'dependencies', 'Node.js', 'V8 or native code'])
 })
 
 t.test('the panel has a table, notes and a download', async (t) => {
@@ -38,7 +38,7 @@ t.test('the panel has a table, notes and a download', async (t) => {
   t.same(
     texts(root, '.heaviest tbody tr'), ['plain plain:3 5.5 ms 92 %5.5 msyour code', 'next node_modules/fastify/lib/hooks.js:234 500 µs 8.3 %6 msdependencies']
   )
-  t.match(root.textContent, /6\sms busy and 4\sms idle in 10\sms/)
+  t.match(root.textContent, /6 ms busy and 4 ms idle in 10 ms/)
   for (const remark of [/other work included/, /40 samples, one each 250\sµs/]) t.match(root.textContent, remark)
   t.match(links(root, 'a[download]'), [/3fa94c\/cpu$/])
 })
@@ -64,6 +64,16 @@ t.test('a call fills the width when it is chosen, and functions are found by nam
   t.same(links(zoomed, 'p a').slice(0, 3), ['?panel=cpu&q=LIB%2FEACH', '?panel=cpu&call=2&q=LIB%2FEACH', `vscode://file${resolve('node_modules/a/b.js')}:3`])
   t.ok(links(zoomed, '.heaviest a').includes(`vscode://file${resolve('lib/load.js')}:3`))
   for (const call of ['x', '-1', '99', '1e9']) t.equal(shown(cpuPanel, stored, { call }).querySelectorAll('.frame').length, 5, call)
+})
+
+t.test('the line that took longest is before the graph, and in the place of its function', async (t) => {
+  const cpu = recordOf([['(root)', '', 'engine'], ['load', 'lib/load.js', 'own'], ['each', 'lib/each.js', 'own']])
+  Object.assign(cpu.functions[1] as object, { hot: [9, 600] })
+  Object.assign(cpu.functions[2] as object, { hot: [5, 1_500] })
+  const stored = profile('000001', { collectors: { cpu } })
+  t.match(texts(shown(cpuPanel, stored), '.lead')[0], /\. Hottest line of your code: lib\/each\.js:5 in each, 1\.5 ms \(50 %\)\.$/)
+  t.same(texts(shown(cpuPanel, stored), '.heaviest .file').filter(Boolean), ['lib/load.js:9', 'lib/each.js:5'])
+  t.match(JSON.stringify(cpuPanel.markdown?.(undefined, stored)), 'most time in one line: lib/each.js:5, 1.5 ms')
 })
 
 t.test('the handler has the name of its route', async (t) => {

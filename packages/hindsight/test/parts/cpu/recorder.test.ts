@@ -281,6 +281,17 @@ t.test('a sample lasts until the next', async (t) => {
   t.same(times, [['b', 3000, 4000], ['a', 2000, 5000], ['(root)', 1000, 6000]], 'a recursive function is counted once')
 })
 
+t.test('a function of the application has the line that took longest; native code counts for the line that called it', async (t) => {
+  const profile = recording([['(root)', 0], ['a', 1], ['all', 2]], [2, 2, 2, 2, 3, 3, 3])
+  const [, own, native] = profile.nodes
+  Object.assign(own as object, { hitCount: 4, positionTicks: [{ line: 3, ticks: 3 }, { line: 7, ticks: 1 }] })
+  Object.assign(native as object, { hitCount: 3, positionTicks: [{ line: 7, ticks: 3 }] })
+  Object.assign(native?.callFrame as object, { url: '', scriptId: '0', lineNumber: -1 })
+  const { functions } = aggregateProfile(profile, 250, keep)
+  t.match(functions, [{ name: '(root)' }, { name: 'a', line: 1, hot: [7, 4_000] }, { name: 'all', kind: 'engine' }])
+  t.notOk('hot' in (functions[2] ?? {}))
+})
+
 t.test('the calls of a record are limited, and its total time is unchanged', async (t) => {
   const size = 20_000
   const names = Array.from({ length: size }, (_, i) => [`function number ${i}`, i === 0 ? 0 : 1 + Math.floor(i / 3)] as const)
