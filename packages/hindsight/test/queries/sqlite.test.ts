@@ -1,5 +1,10 @@
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
+import { clientSubscribers } from '../../src/parts/queries/channels.js'
+import { QUERY_CHANNEL } from '../../src/queries/channel.js'
+import { observe } from '../../src/queries/observe.js'
+import type { Query } from '../../src/queries/query.js'
 import { compare, type Program } from './compare.js'
 
 function open (): InstanceType<typeof DatabaseSync> {
@@ -129,3 +134,66 @@ function native () {
 }
 
 t.test('the store of node:sqlite', async (t) => await compare(t, native, () => {}, [STORE]))
+
+const CHANNEL = 'sqlite.db.query'
+
+/** A database of node:sqlite where Node.js publishes its queries; else one that publishes a list as that does. */
+function publishing (): Pick<InstanceType<typeof DatabaseSync>, 'exec' | 'prepare' | 'close'> {
+  const module = process.getBuiltinModule('node:sqlite') as { DatabaseSync: typeof DatabaseSync } | undefined
+  let isPublished = false
+  const note = (): void => { isPublished = true }
+  subscribe(CHANNEL, note)
+  const database = module === undefined ? open() : new module.DatabaseSync(':memory:')
+  database.exec('create table if not exists item (id integer primary key, name text); delete from item')
+  unsubscribe(CHANNEL, note)
+  if (isPublished) return database
+  const publish = (sql: string): void => channel(CHANNEL).publish({ sql, database, duration: 2_000_000 })
+  const define = database.function
+  return {
+    close: () => database.close(),
+    exec (sql: string) {
+      database.exec(sql)
+      publish(sql)
+    },
+    prepare (sql: string) {
+      const iterator = database.prepare(sql).iterate()
+      const next = (): unknown => {
+        const step = iterator.next()
+        if (step.done === true) publish(sql)
+        return step
+      }
+      return { iterate: () => ({ next, [Symbol.iterator] () { return this } }) }
+    },
+    function: define
+  } as never
+}
+
+t.test('what node:sqlite publishes has its time in milliseconds, and is recorded once', (t) => {
+  const recorded: Query[] = []
+  const record = (query: unknown): void => { recorded.push(query as Query) }
+  const subscriber = clientSubscribers(record).subscribers.find(([name]) => name === CHANNEL)?.[1]
+  const listener = (message: unknown): void => subscriber?.(message as Record<string, unknown>)
+  const fill = 'with recursive c (x) as (select 1 union all select x + 1 from c limit 30000) insert into item (id) select x from c'
+  const list = 'select id from item limit 5'
+  const database = publishing()
+  subscribe(CHANNEL, listener)
+  subscribe(QUERY_CHANNEL, record)
+  t.teardown(() => {
+    unsubscribe(CHANNEL, listener)
+    unsubscribe(QUERY_CHANNEL, record)
+    database.close()
+  })
+  const start = performance.now()
+  database.exec(fill)
+  const [query] = recorded as [Query]
+  t.match(query, { system: 'sqlite', statement: fill })
+  // SQLite counts whole milliseconds.
+  t.ok(query.startedAt >= start - 2, `${query.startedAt - start} ms after its beginning`)
+  t.ok(Number(query.endedAt) > query.startedAt)
+  observe(database)
+  const rows = [...database.prepare(list).iterate()]
+  t.equal(rows.length, 5)
+  t.match(recorded.slice(1), [{ statement: list, rows: 5 }])
+  t.equal(recorded.length, 2)
+  t.end()
+})

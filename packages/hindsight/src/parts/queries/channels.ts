@@ -117,7 +117,7 @@ export const LIBRARIES: readonly Library[] = [
   { name: 'pg', channels: ['pg:query'], ...pg }
 ]
 
-/** Of node:sqlite since 24.22: a statement that has ended, with its values, and its time in whole milliseconds. */
+/** Of node:sqlite since 24.22: a statement that has ended, with its values, and its time in nanoseconds. */
 const SQLITE_CHANNEL = 'sqlite.db.query'
 
 /** How a pool of mysql2 gives a connection to a query, which it sends in a callback. */
@@ -159,7 +159,7 @@ export function clientSubscribers (record: (query: Query) => void): { subscriber
     const query = new Query({ system: 'sqlite', statement: String(sql) })
     query.isSync = true
     record(query)
-    endQuery(query, { duration: Number(duration) })
+    endQuery(query, { duration: Number(duration) / 1_000_000 })
   }]
   return { subscribers: [...subscribers, ended, ...CONNECTIONS], stores }
 }

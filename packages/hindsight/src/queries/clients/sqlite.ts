@@ -1,4 +1,4 @@
-import { beginQuery, callSync, endQuery, type Query, type RowsOf } from '../query.js'
+import { beginQuery, callSync, endQuery, withinQuery, type Query, type RowsOf } from '../query.js'
 import type { Kind, Run } from '../run.js'
 import { wrapMethod } from '../stack.js'
 
@@ -96,7 +96,7 @@ function observeMethods (object: object, begin: (args: unknown[]) => Query | nul
       let count = 0
       for (const name of query === null ? [] : ['next', 'return']) {
         wrapMethod(rows, name, (self, args, original) => {
-          const step = original.apply(self, args) as IteratorResult<unknown>
+          const step = withinQuery(query, () => original.apply(self, args) as IteratorResult<unknown>)
           if (step.done === true) endQuery(query, { rows: count })
           else count++
           return step

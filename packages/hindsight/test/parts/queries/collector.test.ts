@@ -162,7 +162,7 @@ inBothProducts('findings count the queries beyond the first 500, too', async (t,
 
 inBothProducts('a statement that node:sqlite publishes is recorded once', async (t, build) => {
   // As Node.js 24.22 publishes it, when the statement has ended.
-  const publish = (): void => { channel('sqlite.db.query').publish({ sql: "select id from item where name = 'one'", duration: 3 }) }
+  const publish = (): void => { channel('sqlite.db.query').publish({ sql: "select id from item where name = 'one'", duration: 3_000_000 }) }
   const app = await build((app) => {
     app.get('/', async () => { publish() })
     app.get('/observed', async () => callSync(beginQuery({ system: 'sqlite', statement: 'select 1' }), publish, () => 1))
