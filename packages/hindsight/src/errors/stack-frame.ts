@@ -80,11 +80,9 @@ export function appSources (frames: string): string[] {
 /** The first of these calls; null where none is. The frames of the same line are the same in later requests. */
 export const appSource = cachedFunction((frames: string): string | null => appSources(frames)[0] ?? null)
 
-/** The line of the application that made a stack, as `file:line:column`; null where none of its calls is certain. */
-export function sourceOfCaller (error: Error): string | null {
-  const frame = outsideCalls(error).find(({ own, line }) => own && line > 0)
-  if (frame === undefined) return null
-  return positionOf(frame)
+/** The call of the application that made a stack; undefined where none is certain. */
+export function callerFrame (error: Error): StackFrame | undefined {
+  return outsideCalls(error).find(({ own, line }) => own && line > 0)
 }
 
 function frameOf (line: string, isMapped: boolean): StackFrame | null {

@@ -98,6 +98,7 @@ export class SendingRecord {
   #socket: Socket | null = null
   /** The bytes that were written to the socket before the response; undefined where that is unknown. */
   #bytesBefore: number | undefined
+  #bytes: number | undefined
   /** Whether the connection was closed before the response, as by the parser for what the client sent next. */
   #wasClosed = false
 
@@ -152,6 +153,27 @@ export class SendingRecord {
     return this.#isReplaceable
   }
 
+  /** Whether the application has written the response itself. */
+  get isHijacked (): boolean {
+    return !this.hasResponse && this.#reply?.sent === true && this.wasSent
+  }
+
+  /** Whether the client has closed the connection, also of a response that has no end of its own. */
+  get isClosedByClient (): boolean {
+    const reply = this.#reply
+    return this.isOver && reply?.raw.writableEnded === false && isClosedByClient(reply.request)
+  }
+
+  /** Whether the connection was closed before the end of the response, and not by the client. */
+  get isCutOff (): boolean {
+    return this.isOver && this.#reply?.raw.writableEnded === false && !this.isClosedByClient
+  }
+
+  /** The bytes of the response on the socket, with its headers; undefined where that is unknown. */
+  get bytes (): number | undefined {
+    return this.#bytes
+  }
+
   /** The headers as they were sent; before that, as they are. */
   get headers (): Headers {
     return this.#sentHeaders ?? (this.#reply?.getHeaders() ?? {}) as Headers
@@ -187,6 +209,7 @@ export class SendingRecord {
     if (socket !== null) watchTimeout(socket)
     const end = this.#end = (ending: Ending): void => {
       this.#ending = ending
+      if (socket !== null && this.#bytesBefore !== undefined) this.#bytes = socket.bytesWritten - this.#bytesBefore
       onEnd(ending)
     }
     // With HTTP/2, `finish` is also emitted for a response that was cut off.

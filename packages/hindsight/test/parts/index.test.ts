@@ -101,7 +101,7 @@ t.test('request: the panel has the request and the response', async t => {
     texts(root, 'h3'),
     ['Request', 'Query parameters', 'Request body', 'Request headers', 'Attributes', 'Response', 'Response body', 'Response headers']
   )
-  t.same(texts(root, '[aria-label="Request"] tr'), ['MethodGET', 'URLhttp://127.0.0.1:3000/robots.txt?a=plain', 'IP address127.0.0.1', 'HTTP versionplain'])
+  t.same(texts(root, '[aria-label="Request"] tr'), ['URLhttp://127.0.0.1:3000/robots.txt?a=plain', 'IP address127.0.0.1', 'HTTP versionplain'])
   t.same(texts(root, '[aria-label="Request headers"] tr'), ['hostplain', 'plainplainplain'])
   t.same(texts(root, '[aria-label="Response"] tr'), ['Status404 Not Found', 'Size12 bytes'])
   t.same(texts(root, '[aria-label="Response headers"] tr'), ['content-typeplain', 'content-security-policydefault-src plain'])

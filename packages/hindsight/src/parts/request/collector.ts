@@ -1,22 +1,28 @@
 import { isUtf8 } from 'node:buffer'
+import { Readable } from 'node:stream'
 import type { TLSSocket } from 'node:tls'
 import { isDeepStrictEqual } from 'node:util'
 import type { FastifyRequest } from 'fastify'
 import { isInjection } from 'light-my-request'
 import { parsedJson } from '../../call.js'
 import { isSentByFastify } from '../../errors/declared-place.js'
-import { sourceOfCaller } from '../../errors/stack-frame.js'
+import { maskFrame } from '../../errors/masked-exceptions.js'
+import { excerptAt } from '../../errors/source-file.js'
+import { callerFrame, positionOf } from '../../errors/stack-frame.js'
 import { codeOf, messageOf } from '../../errors/thrown-value.js'
+import { watchParts, type UploadedPart } from '../../http/multipart.js'
 import { targetOf } from '../../http/requests.js'
 import { isResponse } from '../../http/responses.js'
 import { attributesOf, type RequestTrace } from '../../recording/trace.js'
 import type { Recording } from '../../recording/recording.js'
 import type { Mask } from '../../mask/mask.js'
+import { readEntries } from '../../mask/read-object.js'
+import { formatSize } from '../../view/components.js'
 import { formatInteger, safeJson } from '../../view/text.js'
 import { binaryText, handlerName, snapshotOf } from '../collect.js'
 import { shownHeaders } from '../events/index.js'
 import { definePart } from '../part.js'
-import type { Data } from '../read.js'
+import { groupedBy, type Data } from '../read.js'
 
 /** Keeps what makes the data of a request. */
 export const received = definePart<() => Data>({ name: 'request', receive: recordRequest })
@@ -30,6 +36,9 @@ export const sent = definePart<{ user: unknown, make: () => Data }>({
 })
 
 const MAX_USER_FIELDS = 50
+/** Lines before and after the one that has sent a refusal: the condition is mostly before it. */
+const ABOVE = 6
+const BELOW = 2
 /** In place of a body. */
 export const DIAGNOSTIC_PAGE = '[the diagnostic page]'
 
@@ -51,10 +60,12 @@ function recordRequest (trace: RequestTrace): void {
     .map((pair) => pair.slice(0, pair.indexOf('=')).trim())
   const body = snapshotOf(request.body ?? null, headers['content-type'], partText)
   const sentBody = sentBodyOf(body, unvalidated?.body?.value, receivedBody)
-  const unparsed = parserError(trace)
+  const bodyNote = unknownBody(trace)
+  const uploaded = body === null && trace.services.debug ? watchParts(request) : null
   recording.collect(received, () => {
     const { user = userRecord(trace) } = recording.get(sent) ?? {}
     const { mask } = trace
+    const isUploaded = uploaded !== null && uploaded.length > 0
     return {
       method,
       target: mask.url(target),
@@ -62,9 +73,9 @@ function recordRequest (trace: RequestTrace): void {
       headers: shownHeaders(headers, mask),
       query: mask.value(query),
       cookies: Object.fromEntries(cookies.map((name) => [mask.text(name), '******'])),
-      body: mask.value(body),
+      body: mask.value(isUploaded ? uploadedBody(uploaded) : body),
+      ...(bodyNote !== null && !isUploaded && { bodyNote: mask.text(bodyNote) }),
       ...(sentBody !== undefined && { sentBody: mask.value(sentBody) }),
-      ...(unparsed !== null && { bodyNote: mask.text(unparsed) }),
       attributes: mask.value(attributes),
       ...(user !== undefined && { user: mask.value(user) }),
       ...(isInjected && { injected: true }),
@@ -100,9 +111,8 @@ function userRecord ({ request, services }: RequestTrace): unknown {
   const user: unknown = Object.getOwnPropertyDescriptor(request, 'user')?.value
   if (isScalar(user)) return user
   if (typeof user !== 'object' || user === null) return undefined
-  const fields = Object.entries(Object.getOwnPropertyDescriptors(user)).slice(0, MAX_USER_FIELDS)
-    .filter(([, { value }]) => [value].flat().every(isScalar))
-  return snapshotOf(Object.fromEntries(fields.map(([name, { value }]) => [name, value as unknown])))
+  const fields = readEntries(user, MAX_USER_FIELDS).entries.filter(([, value]) => [value].flat().every(isScalar))
+  return snapshotOf(Object.fromEntries(fields))
 }
 
 function isScalar (value: unknown): boolean {
@@ -112,15 +122,41 @@ function isScalar (value: unknown): boolean {
 // The value of a field, or the name of a file, of @fastify/multipart: its parts reference each other.
 function partText (value: object): unknown {
   if (!('fieldname' in value && 'mimetype' in value && 'encoding' in value)) return value
-  const { file, filename, value: field } = value as { file?: unknown, filename?: unknown, value?: unknown }
+  const { file, filename, value: field, mimetype } = value as Record<string, unknown>
   if (file === undefined) return field
-  return `[file ${typeof filename === 'string' ? filename : ''}]`
+  const { bytesRead } = Object(file) as { bytesRead?: unknown }
+  return fileText(filename, mimetype, Number(bytesRead))
 }
 
-// The messages of Fastify's parsers do not contain the body.
-function parserError ({ request, recording }: RequestTrace): string | null {
-  if (request.body != null || !codeOf(recording.raised).startsWith('FST_ERR_CTP_')) return null
-  return `not parsed: ${messageOf(recording.raised)}`
+function fileText (name: unknown, type: unknown, size: number): string {
+  const texts = [name, type, size > 0 && formatSize(size)].filter((text) => typeof text === 'string')
+  return `[file ${texts.join(', ')}]`
+}
+
+function uploadedText ({ filename, type, size, start }: UploadedPart): string {
+  if (filename !== undefined) return fileText(filename, type, size)
+  const left = size - start.length
+  return `${start.toString()}${left > 0 ? `… (${formatInteger(left)} more bytes)` : ''}`
+}
+
+/** The fields and files of a body that the application reads itself, by their names. */
+function uploadedBody (parts: readonly UploadedPart[]): object {
+  const values = [...groupedBy(parts, ({ name }) => name)].map(([name, equal]) => {
+    const texts = equal.map(uploadedText)
+    return [name, texts.length === 1 ? texts[0] : texts]
+  })
+  return Object.fromEntries(values) as object
+}
+
+/** Why the body that a client has sent is not known; null: it is, or there was none. */
+function unknownBody ({ request, recording }: RequestTrace): string | null {
+  const { body, headers } = request
+  if (body !== undefined && body !== null) return null
+  // The messages of Fastify's parsers do not contain the body.
+  if (codeOf(recording.raised).startsWith('FST_ERR_CTP_')) return `not parsed: ${messageOf(recording.raised)}`
+  if (headers['content-type']?.startsWith('multipart/') !== true) return null
+  const size = Number(headers['content-length'])
+  return `not recorded: the application reads the parts${size > 0 ? `, ${formatSize(size)},` : ''} itself`
 }
 
 /** Maximum characters of a response body that are recorded. */
@@ -138,6 +174,7 @@ function recordResponse (trace: RequestTrace, payload: unknown, content: unknown
   if (isSecond && recording.get(sent) !== undefined) return
   const user = userRecord(trace)
   const watched = watchResponse(payload)
+  const counted = watched ?? countChunks(payload)
   const sizeOfPayload = sizeOf(payload)
   let stream: string | null = null
   if (sizeOfPayload === null && watched === null) stream = binaryText(payload)
@@ -150,11 +187,11 @@ function recordResponse (trace: RequestTrace, payload: unknown, content: unknown
     const isText = hasText(headers)
     // A later listener may have answered 304, which has no body.
     const hasBody = status !== 304
-    const size = watched?.size ?? sizeOfPayload
-    const text = watched?.text() ?? textOfContent
-    const length = watched?.size ?? sizeOfContent
+    const size = counted?.size ?? sizeOfPayload
+    const text = counted?.text() ?? textOfContent
+    const length = counted?.size ?? sizeOfContent
     let body: unknown
-    if (stream !== null) body = stream
+    if (stream !== null && !(isText && text)) body = stream
     else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
     else if (Buffer.isBuffer(payload) && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
     else if (trace.diagnosticPolicy !== undefined) body = DIAGNOSTIC_PAGE
@@ -164,16 +201,31 @@ function recordResponse (trace: RequestTrace, payload: unknown, content: unknown
       headers: shownHeaders(headers, mask),
       contentType: headers['content-type'] ?? null,
       size: hasBody ? size : null,
-      ...(recording.sending.again !== undefined || isUnlikely(recording, status)) && senderOf(recording),
+      ...streamedData(trace, counted, stream !== null),
+      ...(recording.sending.again !== undefined || isUnlikely(recording, status)) && senderOf(trace, status),
       ...(body === undefined ? missingBody(trace, status, payload) : { body })
     }
   }
   recording.collect(sent, { user, make })
 }
 
+/** What was streamed, also by a hijacked reply or a web stream, whose chunks are not known; nothing for the others. */
+function streamedData (
+  { recording: { sending } }: RequestTrace, counted: Counted | null, isStream: boolean
+): { streamed?: Streamed } {
+  const { isHijacked, isClosedByClient, isCutOff, bytes } = sending
+  const end = { isHijacked, isClosedByClient, ...isCutOff && { isCutOff } }
+  if (isHijacked || (isStream && counted === null)) {
+    return { streamed: { ...end, ...bytes !== undefined && { bytes } } }
+  }
+  if (counted === null || counted.chunks === 0) return {}
+  return { streamed: { ...end, chunks: counted.chunks, bytes: counted.size } }
+}
+
 /** Why a response has no body, where the application may have expected one. */
 function missingBody (trace: RequestTrace, status: number, payload: unknown): { bodyNote?: string } {
-  const { sending: { from }, timing: { serializeStart } } = trace.recording
+  const { sending: { from, isHijacked }, timing: { serializeStart } } = trace.recording
+  if (isHijacked) return { bodyNote: 'not recorded: the application hijacked the reply, and wrote it itself' }
   // A listener of a lifecycle may have removed the payload before.
   if (status === 204 && (serializeStart !== 0 || (payload != null && payload !== ''))) {
     return { bodyNote: 'not sent: a response with the status 204 has none' }
@@ -189,21 +241,66 @@ function isUnlikely ({ failure, routeError }: Recording, status: number): boolea
   return (status >= 400) === (failure === null && routeError === null)
 }
 
-/** The line that sent the response: of two the first one. */
-function senderOf ({ sending: { from } }: Recording): { sentBy?: string } {
-  const sentBy = from && sourceOfCaller(from)
-  if (sentBy == null) return {}
-  return { sentBy }
+/** The line that sent the response: of two the first one. That of a refusal has its source. */
+function senderOf ({ recording: { sending: { from } }, services, mask }: RequestTrace, status: number): Data {
+  const frame = from && callerFrame(from)
+  if (frame === undefined) return {}
+  const sentBy = positionOf(frame)
+  const excerpt = excerptAt(frame.file, frame.line, ABOVE, BELOW)
+  if (status < 400 || excerpt === undefined || !services.debug) return { sentBy }
+  return { sentBy, sentFrom: maskFrame({ ...frame, excerpt }, mask) }
+}
+
+/** What a stream has given to the response, and its beginning. */
+class Counted {
+  chunks = 0
+  size = 0
+  readonly #start: Buffer[] = []
+
+  add (chunk: string | Uint8Array): void {
+    const space = Math.max(0, 2 * MAX_BODY - this.size)
+    if (space > 0) this.#start.push(Buffer.from(chunk.slice(0, space) as string))
+    this.chunks++
+    this.size += Buffer.byteLength(chunk)
+  }
+
+  text (): string {
+    return Buffer.concat(this.#start).toString()
+  }
+}
+
+/**
+ * What was streamed: chunks and bytes of the body; without chunks, the bytes on the socket with the headers, where
+ * these are known.
+ */
+export interface Streamed {
+  isHijacked: boolean
+  isClosedByClient: boolean
+  /** Whether it did not end, and the client has not closed it. */
+  isCutOff?: boolean
+  chunks?: number
+  bytes?: number
+}
+
+/** Counts what a stream of Node.js gives to the response: a listener is added when the response adds its own. */
+function countChunks (payload: unknown): Counted | null {
+  if (!(payload instanceof Readable) || payload.readableFlowing !== null) return null
+  const counted = new Counted()
+  payload.on('newListener', function onListener (event: string) {
+    if (event !== 'data') return
+    payload.off('newListener', onListener)
+    payload.on('data', (chunk: Buffer | string) => counted.add(chunk))
+  })
+  return counted
 }
 
 /**
  * Counts the body of a `Response` while it is sent, and keeps its beginning. Its `body` becomes a stream that reads the
  * given one only when it is read itself: nothing is read that is not sent, and no sooner.
  */
-function watchResponse (payload: unknown): { size: number, text: () => string } | null {
+function watchResponse (payload: unknown): Counted | null {
   if (!isResponse(payload)) return null
-  const start: Buffer[] = []
-  const watched = { size: 0, text: () => Buffer.concat(start).toString() }
+  const watched = new Counted()
   const { body, bodyUsed } = payload
   if (body === null || bodyUsed || body.locked || !Object.isExtensible(payload)) return watched
   let reader: ReadableStreamDefaultReader<unknown> | undefined
@@ -212,11 +309,7 @@ function watchResponse (payload: unknown): { size: number, text: () => string } 
       reader ??= body.getReader()
       const { done, value } = await reader.read()
       if (done) return controller.close()
-      if (typeof value === 'string' || value instanceof Uint8Array) {
-        const space = Math.max(0, 2 * MAX_BODY - watched.size)
-        if (space > 0) start.push(Buffer.from(value.slice(0, space) as string))
-        watched.size += Buffer.byteLength(value)
-      }
+      if (typeof value === 'string' || value instanceof Uint8Array) watched.add(value)
       controller.enqueue(value)
     },
     cancel: async (reason) => await (reader ?? body).cancel(reason)

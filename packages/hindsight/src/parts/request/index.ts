@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { shortFile } from '../../errors/stack-frame.js'
 import { isClientHeader, prefersHtml } from '../../http/requests.js'
 import { STATUS_CODES } from '../../http/node-http.js'
@@ -5,12 +6,14 @@ import type { Profile } from '../../store/profile.js'
 import {
   formatSize, failureNote, foldedContent, jsonBlock, noteText, pairsTable, pairsSection, titledSection, statusClass
 } from '../../view/components.js'
-import { cutText, html, textOrJson, visibleJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
-import { dataOf, failureOf, isObject, lineOf, splitUrl, type Data } from '../read.js'
-import { NUMBER_COMPARISON, type Part } from '../part.js'
+import {
+  cutText, formatCount, html, textOrJson, visibleJson, visibleLine, type HtmlValue, type SafeHtml
+} from '../../view/text.js'
+import { addressOf, dataOf, failureOf, isObject, lineOf, splitUrl, type Data } from '../read.js'
+import { NUMBER_COMPARISON, type Part, type TimelineEntry } from '../part.js'
 import { isOneFailed } from '../pairing.js'
 import { flattenPaths, type Values } from '../section.js'
-import { DIAGNOSTIC_PAGE, received, sent } from './collector.js'
+import { DIAGNOSTIC_PAGE, received, sent, type Streamed } from './collector.js'
 
 /** Characters of the markup of a body that is not folded. */
 const MAX_OPEN = 8_000
@@ -38,6 +41,7 @@ export const request: Part<Data> = {
     render: (data, profile) => html`<div class="messages"><div class="message-part">${requestPart(data, profile)}</div>
 <div class="message-part">${responsePart(profile)}</div></div>`
   },
+  fact: (_, profile) => streamedSentence(dataOf(profile, 'response').streamed),
   overview: (data, profile) => [
     { order: 50, title: 'Request body', column: 'side', value: bodyExcerpt(data) },
     { order: 51, title: 'Response body', column: 'side', value: bodyExcerpt(dataOf(profile, 'response')) }
@@ -64,7 +68,7 @@ export const request: Part<Data> = {
       order: 40,
       name: 'body',
       label: 'Body of the request',
-      values: ({ body, bodyNote }) => ({ ...flattenPaths(body ?? undefined), note: bodyNote })
+      values: (data) => ({ ...flattenPaths(bodyOfClient(data) ?? undefined), note: data.bodyNote })
     }
   ],
   differences: [
@@ -112,6 +116,7 @@ function presenceOf (headers: object, names: readonly string[]): Record<string, 
 /** The panel of the request shows it. */
 export const response: Part<Data> = {
   ...sent,
+  timeline: streamedEntries,
   fact ({ bodyNote = '' }, { route, exceptions }) {
     const [, why] = /^not sent: (.* returned undefined|JSON has .*)$/.exec(String(bodyNote)) ?? []
     if (why === undefined || exceptions.length > 0) return undefined
@@ -146,7 +151,6 @@ export const response: Part<Data> = {
 function requestPart (data: Data, profile: Profile): HtmlValue {
   const { httpVersion, query, cookies, headers, attributes, user, rawMessage, sentBody, ...request } = data
   const line = {
-    Method: request.method ?? profile.method,
     URL: profile.url,
     'IP address': profile.ip,
     ...(httpVersion !== undefined && { 'HTTP version': httpVersion }),
@@ -155,8 +159,7 @@ function requestPart (data: Data, profile: Profile): HtmlValue {
   return [
     pairsSection('Request', line),
     filled('Query parameters', query),
-    titledSection('Request body', bodyOf(request)),
-    sentBody !== undefined && titledSection('Request body as the client sent it', bodyOf({ body: sentBody })),
+    titledSection('Request body', sentBody === undefined ? bodyOf(request) : comparedBody(sentBody, request.body)),
     filled('Cookies', cookies),
     pairsSection('Request headers', headers, 'No headers were recorded.'),
     filled('Attributes', attributes),
@@ -172,7 +175,7 @@ function filled (title: string, data: unknown): HtmlValue {
 function responsePart (profile: Profile): HtmlValue {
   const failure = failureOf(profile, 'response')
   if (failure !== undefined) return titledSection('Response', failureNote('collector', failure))
-  const { status = profile.status, headers, contentType, size, sentBy, ...response } = dataOf(profile, 'response')
+  const { status = profile.status, headers, contentType, size, sentBy, body, bodyNote } = dataOf(profile, 'response')
   const line = {
     Status: `${String(status)} ${STATUS_CODES[Number(status)] ?? ''}`.trim(),
     ...(contentType !== undefined && { 'Content type': contentType }),
@@ -181,9 +184,68 @@ function responsePart (profile: Profile): HtmlValue {
   }
   return [
     pairsSection('Response', line),
-    titledSection('Response body', bodyOf(response)),
+    titledSection('Response body', bodyOf({ body, bodyNote })),
     pairsSection('Response headers', headers, 'No headers were recorded.')
   ]
+}
+
+/** The body that the client sent, in which the values are marked that the handler received as others. */
+function comparedBody (sent: unknown, received: unknown): HtmlValue {
+  const markup = html`<pre class="data">${markedJson(sent, received, '')}</pre>`
+  const { length } = String(markup)
+  return [
+    noteText('As the client sent it. Marked: what the handler received in its place.'),
+    length <= MAX_OPEN ? markup : foldedContent(`Body, ${formatSize(length)} of text`, markup)
+  ]
+}
+
+/** Indented JSON of two values, with marks where they differ; the fields of objects and lists are compared. */
+function markedJson (before: unknown, after: unknown, margin: string): HtmlValue {
+  const textOf = (value: unknown): string => visibleJson(value, 2).replaceAll('\n', `\n${margin}`)
+  if (isDeepStrictEqual(before, after)) return textOf(before)
+  const areLists = Array.isArray(before) && Array.isArray(after)
+  if (!areLists && !(isObject(before) && isObject(after))) {
+    const [from, to] = [before, after].map((one) => one === undefined ? null : textOf(one))
+    if (from === null) return html`<ins>${to}</ins>`
+    if (to === null) return html`<del>${from}</del>`
+    return html`<del>${from}</del> → <ins>${to}</ins>`
+  }
+  const [a, b] = [before, after] as [Data, Data]
+  const inner = `${margin}  `
+  const items = Object.keys({ ...a, ...b }).map((name, i) => {
+    const label = areLists ? '' : `${JSON.stringify(name)}: `
+    return html`${i > 0 && ','}\n${inner}${label}${markedJson(fieldOf(a, name), fieldOf(b, name), inner)}`
+  })
+  const [open, close] = areLists ? '[]' : '{}'
+  return html`${open}${items}\n${margin}${close}`
+}
+
+// A client may name a field as a method of all objects.
+function fieldOf (value: Data, name: string): unknown {
+  return Object.hasOwn(value, name) ? value[name] : undefined
+}
+
+/** The time from the head of a response to the end of its stream. */
+function streamedEntries ({ streamed }: Data, profile: Profile): TimelineEntry[] {
+  const { firstByte: start } = dataOf(profile, 'performance')
+  if (!isObject(streamed) || streamed.isHijacked === true || typeof start !== 'number') return []
+  const duration = profile.duration - start
+  const [name, link] = ['streaming the response', addressOf('request')]
+  return [{ name, legend: 'streaming', color: 'serialization', link, start, duration }]
+}
+
+/** What a stream or a hijacked reply has sent, and who ended it. */
+function streamedSentence (streamed: unknown): string | undefined {
+  if (!isObject(streamed)) return undefined
+  const { isHijacked, isClosedByClient, isCutOff = false, chunks, bytes } = streamed as unknown as Streamed
+  const size = bytes === undefined ? '' : formatSize(bytes)
+  let by = 'ended by the server'
+  if (isClosedByClient) by = 'closed by the client'
+  else if (isCutOff) by = 'cut off by the server'
+  if (chunks !== undefined) return `The response streamed ${formatCount(chunks, 'chunk')}, ${size}; ${by}.`
+  const wrote = size === '' ? '' : `, and wrote ${size} with the headers`
+  const what = isHijacked ? 'The application hijacked the reply' : 'The response was a web stream'
+  return `${what}${wrote}; ${by}.`
 }
 
 function bodyOf ({ body, bodyNote }: Data): SafeHtml {
@@ -196,14 +258,20 @@ function bodyOf ({ body, bodyNote }: Data): SafeHtml {
   return foldedContent(`Body, ${formatSize(length)} of text`, markup)
 }
 
+/** The body as the client sent it: validation may have converted and removed values for the handler. */
+function bodyOfClient ({ body, sentBody = body }: Data): unknown {
+  return sentBody
+}
+
 /** Why there is no body, as a sentence. */
 function missingText (bodyNote: unknown): string | undefined {
   if (typeof bodyNote !== 'string') return undefined
   return `The body was ${bodyNote}.`
 }
 
-function bodyExcerpt ({ body: received, sentBody: body = received, bodyNote }: Data): HtmlValue {
-  const missing = missingText(bodyNote)
+function bodyExcerpt (data: Data): HtmlValue {
+  const body = bodyOfClient(data)
+  const missing = missingText(data.bodyNote)
   if (missing !== undefined) return noteText(missing)
   if (body === undefined || body === null || body === '' || body === DIAGNOSTIC_PAGE) return null
   const text = typeof body === 'string' ? body : visibleJson(body, 1).replace(/\n */g, ' ')
@@ -211,7 +279,9 @@ function bodyExcerpt ({ body: received, sentBody: body = received, bodyNote }: D
 }
 
 /** The first line of a message, the body that the client sent, and the headers. */
-function messageOf (line: string, { headers, body: received, sentBody: body = received, bodyNote }: Data): string {
+function messageOf (line: string, data: Data): string {
+  const { headers, bodyNote } = data
+  const body = bodyOfClient(data)
   const fields = Object.entries(isObject(headers) ? headers : {}).map(([name, value]) => `${name}: ${String(value)}`)
   let content = missingText(bodyNote) ?? ''
   if (body !== null && body !== undefined) content = textOrJson(body)
@@ -223,7 +293,7 @@ function messageOf (line: string, { headers, body: received, sentBody: body = re
 
 // Fields are compared only with fields: otherwise each of them would be a difference.
 function valuesOfBody (data: Data, _profile: Profile, other: Profile): Values {
-  const [body, otherBody] = [data, dataOf(other, 'request')].map(({ body, bodyNote }) => bodyNote ?? body)
+  const [body, otherBody] = [data, dataOf(other, 'request')].map((one) => one.bodyNote ?? bodyOfClient(one))
   const haveFields = [body, otherBody].every((one) => typeof one === 'object' && one !== null)
   if (haveFields) return flattenPaths(body, BODY)
   return { [BODY]: body ?? undefined }

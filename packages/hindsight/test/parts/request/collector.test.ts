@@ -103,3 +103,14 @@ inBothProducts('a profile says why a response has no body where the application 
     t.match((await app.inject(`/_profiler/${profile.token}`)).body, `<p class="note">The body was not sent: ${why}.</p>`, url)
   }
 })
+
+inBothProducts('a body whose fields have the names of methods is marked', async (t, build) => {
+  const body = { type: 'object', properties: { qty: { type: 'integer' } }, additionalProperties: false }
+  const app = await build((app) => { app.post('/', { schema: { body } }, async () => 'x') })
+  const payload = '{"qty":"3","toString":"a","constructor":"b"}'
+  const response = await app.inject({ method: 'POST', url: '/', headers: { 'content-type': 'application/json' }, payload })
+  const { token } = await profileOf(app, response)
+  const { body: page } = await app.inject({ url: `/_profiler/${token}?panel=request`, headers: { accept: 'text/html' } })
+  t.notMatch(page, 'The panel failed')
+  t.match(page, /toString[^]*<del>/)
+})

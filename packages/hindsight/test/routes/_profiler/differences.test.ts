@@ -66,6 +66,40 @@ t.test('a failure is compared with the last success, with any difference', async
   t.notMatch(body, 'hidden')
 })
 
+t.test('what validation has converted and removed is no difference: both bodies are as the client sent them', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
+  const integer = { type: 'integer' }
+  const objectOf = (properties: object): object => ({ type: 'object', additionalProperties: false, properties })
+  const body = { ...objectOf({ book: integer, tags: { type: 'array', items: integer }, member: {} }), required: ['member'] }
+  const headers = { type: 'object', properties: { 'x-depth': integer } }
+  const schema = { body, querystring: objectOf({ page: integer }), params: objectOf({ id: integer }), headers }
+  app.post('/loans/:id', { schema }, async (request) => {
+    if (request.headers['x-fail'] === 'yes') throw new Error('it failed')
+    return {}
+  })
+  const sent = { book: '7', tags: '4', extra: 'dropped', password: 'hidden' }
+  const send = async (payload: object, fail: string): Promise<string> => {
+    const response = await app.inject({ method: 'POST', url: '/loans/5?page=2&more=1', payload, headers: { 'x-depth': '3', 'x-fail': fail } })
+    return String(response.headers['x-debug-token'])
+  }
+  const success = await send({ ...sent, member: 'Ada' }, 'no')
+  const jsonOf = async (path: string): Promise<any> => (await app.inject({ url: `/_profiler/${path}`, headers: json })).json()
+  const member = { what: 'request body member', before: '"Ada"', now: 'absent' }
+  const header = { what: 'header x-fail', before: 'no', now: 'yes' }
+  const cases: Array<[token: string, ShownDifference, section: string]> = [
+    [await send(sent, 'no'), member, 'body'], [await send({ ...sent, member: 'Ada' }, 'yes'), header, 'request']
+  ]
+  for (const [token, expected, section] of cases) {
+    t.same((await jsonOf(`${token}/differences`)).differences, [expected])
+    const { sections } = await jsonOf(`${success}/compare/${token}`)
+    const names = sections.flatMap((one: { name: string, differences: object[] }) => one.differences.map(() => one.name))
+    t.same(names.filter((name: string) => name !== 'times'), ['outcome', 'exceptions', section])
+    t.notMatch((await app.inject(`/_profiler/${token}.md`)).body, /(?:book|extra|password): .* → /)
+  }
+})
+
 t.test('the fragment is HTML by default, valid and without scripts', async (t) => {
   const app = await observed(t)
   const of = async (count: number): Promise<string> =>
