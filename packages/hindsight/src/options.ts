@@ -76,8 +76,8 @@ export interface ProfilerSettings {
   /** Names of the hosts, besides this machine, of called servers whose profiles are linked. */
   calledHosts?: string[]
   /**
-   * Whether bodies of outgoing calls that are JSON or text are recorded; of `fetch` on Node.js 24 and later, and of
-   * undici 7. Default: `false`.
+   * Whether bodies of outgoing calls that are JSON or text are recorded, in production only if it is set; of `fetch` on
+   * Node.js 24 and later, and of undici 7. Default: `true`.
    */
   callBodies?: boolean
   /**

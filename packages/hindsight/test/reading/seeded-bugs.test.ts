@@ -53,7 +53,7 @@ inBothProducts('the first text of a profile names the cause and the line of a bu
     [{ url: '/blocked' }, ['The event loop was blocked for ', `Meanwhile the request was in the handler at ${at('blocked loop')}.`]],
     [{ url: `/failing-call?origin=${origin}` }, [
       '`stock service answered 503`', `GET ${origin}/stock/7\`: 503 (\`${at('failing call')}\`)`,
-      `GET ${origin}/stock/:id from ${at('failing call')}, `, at('failure of the call')
+      `GET ${origin}/stock/7 from ${at('failing call')}, `, at('failure of the call')
     ]],
     [{ url: '/twice' }, [
       `The client received the response of ${at('first response')}, and not that of ${at('second response')}.`

@@ -24,8 +24,11 @@ function groupOf (calls: readonly Data[], route: Profile['route']) {
   const pauses = calls.slice(1).map(({ start }, i) => Number(start) - endOf(calls[i] as Data))
   // Masked parts, and headers, may differ.
   const requests = new Set(calls.map((call) => JSON.stringify([call.method, call.url, call.requestHeaders])))
+  const { origin = '', path } = splitUrl(String(first.url))
+  const isOnePath = calls.every(({ url }) => splitUrl(String(url)).path === path)
   return {
-    shape: callShape(first, route),
+    // Identifiers are left out only where they differ.
+    shape: isOnePath ? `${String(first.method)} ${origin}${path}` : callShape(first, route),
     source: typeof first.source === 'string' ? first.source : null,
     count: calls.length,
     open: calls.filter(({ duration }) => duration === null).length,

@@ -1,11 +1,13 @@
 import type { Profile } from '../../store/profile.js'
 import {
-  countedLabel, entryRow, entryTable, foldedContent, jsonBlock, placeElement, statusBadge, withPlaces
+  countedLabel, entryRow, entryTable, foldedContent, jsonBlock, noteText, placeElement, statusBadge, withPlaces
 } from '../../view/components.js'
-import { formatCount, cutText, html, presentItems, type HtmlValue, type SafeHtml } from '../../view/text.js'
+import {
+  formatCount, cutText, html, oneLine, presentItems, safeJson, type HtmlValue, type SafeHtml
+} from '../../view/text.js'
 import type { EditorLink } from '../../view/editor.js'
 import {
-  addressOf, dataOf, firstOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data
+  addressOf, dataOf, firstOf, groupedBy, isObject, lineOf, listOf, numberOf, splitUrl, timeOf, withLate, type Data
 } from '../read.js'
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import { comparedNames, namesNotReached } from '../pairing.js'
@@ -14,7 +16,7 @@ import type { Called } from './called.js'
 import { callGroups, callsInTransactions, callShape, isFailed, problemOf, sentenceOf } from './groups.js'
 import { linkCalled } from './link-called.js'
 import { mediaType, suspectCalls } from './suspects.js'
-import { callLog } from './outgoing.js'
+import { BODIES_OFF, callLog } from './outgoing.js'
 
 export const httpClient: Part<Data> = {
   ...callLog,
@@ -42,7 +44,8 @@ export const httpClient: Part<Data> = {
       return [
         problems.length > 0 && html`<ul class="findings">${problems}</ul>`,
         groupSentences(data, profile).map((text) => html`<p class="note">${withPlaces(text, editor)}</p>`),
-        entryTable('Requests', 'Status', rows, data.count)
+        entryTable('Requests', 'Status', rows, data.count),
+        bodyNotes(data).map(noteText)
       ]
     }
   },
@@ -77,7 +80,7 @@ export const httpClient: Part<Data> = {
       return [...equal.values()].slice(0, MAX_SHOWN).map(([call = {}, ...others]) =>
         html`<div class="failure">${!isFailed(call) && `${title}: `}\
 ${others.length > 0 && `${others.length + 1} × `}\
-${cutText(nameOf(call), MAX_URL)}: ${resultOf(call)}${linksOf(call, editor)}</div>`)
+${cutText(nameOf(call), MAX_URL)}: ${answerOf(call)}${linksOf(call, editor)}</div>`)
     })
     const groups = [...problemsOf(data, profile), ...groupSentences(data, profile)].slice(0, MAX_SHOWN)
       .map((text) => html`<div>${withPlaces(text, editor)}</div>`)
@@ -103,7 +106,7 @@ ${cutText(nameOf(call), MAX_URL)}: ${resultOf(call)}${linksOf(call, editor)}</di
       const profile = calledProfile(call)
       return {
         code: cutText(nameOf(call), MAX_TEXT),
-        text: cutText(resultOf(call), MAX_TEXT),
+        text: answerOf(call),
         ...(typeof source === 'string' && { source: lineOf(source) }),
         ...(profile !== undefined && { profile })
       }
@@ -142,9 +145,24 @@ function nameOf ({ method, url }: Data): string {
   return `${String(method)} ${String(url)}`
 }
 
-/** The error of a call, or its status with the media type of its response. */
-function resultOf ({ status, error, responseHeaders }: Data): string {
-  return String(error ?? [status, mediaType(responseHeaders)].filter(Boolean).join(' '))
+/** The error of a call, or its status with the JSON or the media type of its response. */
+function resultOf ({ status, error, responseHeaders, responseBody }: Data): string {
+  const answer = isObject(responseBody) ? safeJson(responseBody) : mediaType(responseHeaders)
+  return oneLine(cutText(String(error ?? [status, answer].filter(Boolean).join(' ')), MAX_TEXT))
+}
+
+/** Why bodies of responses are missing, one sentence for each reason. */
+function bodyNotes ({ calls }: Data): string[] {
+  const missing = listOf(calls).filter(({ bodyNote }) => typeof bodyNote === 'string')
+  return [...groupedBy(missing, ({ bodyNote }) => String(bodyNote))]
+    .map(([reason, { length }]) => `${formatCount(length, 'response')} without a body here: ${reason}.`)
+}
+
+/** The result, and why the body is missing where the application cannot change that by an option. */
+function answerOf (call: Data): string {
+  const { bodyNote } = call
+  if (typeof bodyNote !== 'string' || bodyNote === BODIES_OFF) return resultOf(call)
+  return `${resultOf(call)}, no body: ${bodyNote}`
 }
 
 /** The address of the profile of the called server. A store may have any text. */
@@ -238,10 +256,23 @@ function resultsOfCalls (_: Data, profile: Profile, other: Profile): Values {
   const left = namesNotReached(profile, calls.map(({ name }) => name), other, others.map(({ name }) => name))
   const groups = groupedBy(calls.filter(({ name }) => !left.has(name)), ({ name }) => name)
   return Object.fromEntries([...groups].map(([name, group]) => {
-    const results = group.map(({ call }) => shortResult(call)).join(', ')
+    const results = resultsText(group)
     const shape = group[0]?.shape
-    return [`outgoing ${name}`, name === shape ? results : `${shape}: ${results}`]
+    if (name !== shape) return [`outgoing ${name}`, `${shape}: ${results}`]
+    const there = others.filter((one) => one.name === name)
+    const paths = new Set([...group, ...there].map(({ call }) => pathOf(call)))
+    // The path that was sent, where identifiers may be the reason of another result.
+    const isOther = paths.size > 1 && group.length === 1 && there.length > 0 && resultsText(there) !== results
+    return [`outgoing ${name}`, isOther ? `${results} (${[...paths][0]})` : results]
   }))
+}
+
+function resultsText (group: ReturnType<typeof namedCalls>): string {
+  return group.map(({ call }) => shortResult(call)).join(', ')
+}
+
+function pathOf ({ url }: Data): string {
+  return splitUrl(String(url)).path
 }
 
 function shortResult ({ error, status }: Data): string {

@@ -1,5 +1,6 @@
 import { errorMonitor } from 'node:events'
 import type { ClientRequest, IncomingMessage } from 'node:http'
+import { brotliDecompressSync, constants, unzipSync } from 'node:zlib'
 import { performance, roundTime } from '../../clock.js'
 import { appSource, appSources } from '../../errors/stack-frame.js'
 import { codeOf, messageOf, nameOf } from '../../errors/thrown-value.js'
@@ -16,6 +17,7 @@ import type { WorkKind } from '../../recording/work-log.js'
 import { shownHeaders } from '../events/index.js'
 import { definePart } from '../part.js'
 import type { Data } from '../read.js'
+import { formatSize } from '../../view/components.js'
 import { hasText, MAX_BODY, shownText } from '../request/collector.js'
 import { identifierPositions } from './groups.js'
 
@@ -38,6 +40,7 @@ interface Call {
   responseHeaders?: unknown
   /** The hook that has started it. */
   hook?: HookRun | null | undefined
+  isOfNode?: boolean
   /** Where bodies are recorded. */
   requestBody?: Body
   responseBody?: Body
@@ -73,7 +76,8 @@ function begin (sent: object, call: Omit<Call, 'startedAt'>, startedAt = perform
   const { method, url } = call
   const name = (mask: Mask): string => `${method} ${cutMasked(mask.url, url, MAX_URL).shown}`
   const begun: Call = { ...call, name, startedAt, frames: call.frames || framesHere(), hook: context?.hook }
-  if (current.services.settings.callBodies === true) {
+  const { debug, settings: { callBodies = debug } } = current.services
+  if (callBodies) {
     begun.requestBody = { size: 0, start: [] }
     begun.responseBody = { size: 0, start: [] }
   }
@@ -108,7 +112,7 @@ function beginSocket ({ socket }: { socket: object }): void {
 function beginHttp ({ request }: { request: ClientRequest }): void {
   const { protocol, host, path, method, socket, reusedSocket } = request
   const url = urlOf(`${protocol}//${String(request.getHeader('host') ?? host)}`, method, path)
-  const call = { method, url, requestHeaders: request.getHeaders() }
+  const call = { method, url, requestHeaders: request.getHeaders(), isOfNode: true }
   if (calls.has(request)) return update(request, call)
   const { startedAt, frames } = (reusedSocket ? undefined : calls.get(Object(socket) as object)) ?? {}
   begin(request, { ...call, frames }, startedAt)
@@ -193,9 +197,15 @@ function recorded (call: Call, { mask, settings }: WorkServices, { timing, until
   const isLocal = URL.canParse(url) && LOCAL.test(new URL(url).hostname)
   const profile = profileAddress(received['x-debug-token-link'], settings.calledHosts, isLocal)
   const bodyOf = (headers: Record<string, unknown>, { size, start } = NO_BODY): unknown => {
-    if (size === 0 || !hasText(headers)) return undefined
-    return shownText(Buffer.concat(start).toString(), size, mask)
+    const bytes = Buffer.concat(start)
+    if (size === 0 || !isText(headers)) return undefined
+    if (hasText(headers)) return shownText(bytes.toString(), size, mask)
+    const text = decompressed(bytes, headers)?.toString()
+    if (text === undefined) return undefined
+    if (size === bytes.length) return shownText(text, Buffer.byteLength(text), mask)
+    return `${mask.text(text).slice(0, MAX_BODY)}… (${formatSize(size)} compressed)`
   }
+  const responseBody = bodyOf(received, call.responseBody)
   return {
     method: method.slice(0, 100),
     url: cutMasked(mask.url, url, MAX_URL).shown,
@@ -210,7 +220,52 @@ function recorded (call: Call, { mask, settings }: WorkServices, { timing, until
     requestHeaders: shownHeaders(sent, mask),
     responseHeaders: shownHeaders(received, mask),
     requestBody: bodyOf(sent, call.requestBody),
-    responseBody: bodyOf(received, call.responseBody)
+    responseBody,
+    ...!isOpen && responseBody === undefined && { bodyNote: missingBody(call, received) }
+  }
+}
+
+/** Why bodies are missing where the application has turned them off. */
+export const BODIES_OFF = 'profiler.callBodies is off'
+
+/** Before this version undici publishes no bodies; Node.js has its own. */
+const UNDICI_WITH_BODIES = 7
+
+/** Why the body of a response is not recorded; undefined where it had none, or that is not known. */
+function missingBody (
+  { method, status = 0, endedAt, error, isOfNode, responseBody }: Call, headers: Record<string, unknown>
+): string | undefined {
+  const hasLength = Number(headers['content-length']) > 0
+  const hasBody = method !== 'HEAD' && status !== 304 && (hasLength || headers['transfer-encoding'] !== undefined)
+  if (!hasBody || !isText(headers) || endedAt === undefined || error !== undefined) return undefined
+  if (responseBody === undefined) return BODIES_OFF
+  if (responseBody.size > 0) return `compressed with ${String(headers['content-encoding'])}`
+  if (isOfNode === true) return 'node:http publishes none'
+  const [version] = process.versions.undici?.split('.') ?? []
+  // It may be empty. Which undici has sent the request is not known: a package of the application may have another one.
+  if (Number(version) >= UNDICI_WITH_BODIES && !hasLength) return undefined
+  return 'none was published; undici 7 and Node.js 24 publish it'
+}
+
+/** Whether a body is text when it is decompressed. */
+function isText (headers: Record<string, unknown>): boolean {
+  return hasText({ 'content-type': headers['content-type'] })
+}
+
+/** Bytes into which the beginning of a body may decompress. */
+const MAX_DECOMPRESSED = 1024 * 1024
+
+/** A body, or its beginning, as it was before its server compressed it; undefined where that is not possible. */
+function decompressed (bytes: Buffer, headers: Record<string, unknown>): Buffer | undefined {
+  const encoding = String(headers['content-encoding']).toLowerCase()
+  const limits = { maxOutputLength: MAX_DECOMPRESSED }
+  const { Z_SYNC_FLUSH, BROTLI_OPERATION_FLUSH } = constants
+  try {
+    if (encoding === 'br') return brotliDecompressSync(bytes, { ...limits, finishFlush: BROTLI_OPERATION_FLUSH })
+    if (!/^(?:gzip|deflate)$/.test(encoding)) return undefined
+    return unzipSync(bytes, { ...limits, finishFlush: Z_SYNC_FLUSH })
+  } catch {
+    return undefined
   }
 }
 

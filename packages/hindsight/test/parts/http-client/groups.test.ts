@@ -23,9 +23,11 @@ t.test('calls are grouped by their shape and line', async t => {
   t.same(sentences(call('/a', 0, 9), call('/a', 1, 8)), ['2 × GET http://stock/a from /app/src/cart.js:20, at the same time, 9 ms the longest'])
   t.same(sentences(call('/a', 0), call('/a', 5, 4, '/app/b.js:1:1')),
     ['GET http://stock/a from /app/src/cart.js:20, 4 ms', 'GET http://stock/a from /app/b.js:1, 4 ms'])
-  t.same(callGroups([call('/users/ada/v2', 0)], { name: 'x', pattern: '/:name', params: { name: 'ada' }, methods: [] }).map(({ shape }) => shape), [
-    'GET http://stock/users/:id/v2'
-  ])
+  const route = { name: 'x', pattern: '/:name', params: { name: 'ada' }, methods: [] }
+  const shapes = (...paths: string[]) => callGroups(paths.map((path, i) => call(path, i * 5)), route).map(({ shape }) => shape)
+  t.same(shapes('/users/ada/7'), ['GET http://stock/users/ada/7'], 'the path that was sent')
+  t.same(shapes('/users/ada/7', '/users/ada/7?a=1'), ['GET http://stock/users/ada/7'])
+  t.same(shapes('/users/ada/7', '/users/ada/8'), ['GET http://stock/users/:id/:id'])
   t.equal(callGroups([call('/a', 0, null), call('/a', 5)], null)[0]?.isSerial, false, 'one has not ended')
   t.same(sentences(call('/a', 0, null)), ['GET http://stock/a from /app/src/cart.js:20, which had not ended'])
 })
@@ -123,7 +125,7 @@ inBothProducts('equal calls are a problem of the request', async (t, build) => {
   const { calls } = stored.collectors['http-client'] as { calls: Data[] }
   // A busy machine makes pauses between them.
   const data: Data = { count: 5, failed: 0, calls: calls.map((call, i) => ({ ...call, start: i * 5, duration: 4 })) }
-  const sentence = /^The same call several times: 5 × GET http:\S+\/items\/:id from \S*groups\.test\.ts:\d+, one after another, 20 ms/
+  const sentence = /^The same call several times: 5 × GET http:\S+\/items\/7 from \S*groups\.test\.ts:\d+, one after another, 20 ms/
   t.match(httpClient.issue?.(data, stored), sentence)
   t.equal(httpClient.panel?.warnings?.(data, stored), 1)
   t.match(httpClient.markdown?.(data, stored), [{ title: 'Outgoing calls', text: /5 × GET/ }])

@@ -2,6 +2,7 @@ import { subscribe, unsubscribe, hasSubscribers } from 'node:diagnostics_channel
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import type { FastifyRequest } from 'fastify'
 import t from 'tap'
 import { Agent, fetch as undiciFetch, request as undiciRequest } from 'undici'
@@ -274,7 +275,7 @@ inBothProducts('bodies of calls that are JSON or text are recorded with the opti
   // Where `fetch` of Node.js ran first, its undici sends the requests of all others: that of Node.js 20 publishes no bodies.
   const dispatcher = new Agent()
   t.teardown(() => dispatcher.close())
-  for (const callBodies of [true, false]) {
+  for (const callBodies of [undefined, false]) {
     const app = await build((app) => {
       app.get('/', async () => {
         const headers = { 'content-type': 'application/json' }
@@ -283,7 +284,7 @@ inBothProducts('bodies of calls that are JSON or text are recorded with the opti
         }
         return 'x'
       })
-    }, { profiler: { callBodies } })
+    }, { profiler: callBodies === false ? { callBodies } : {} })
     const profile = await profileOf(app, await app.inject('/'))
     t.notMatch(JSON.stringify(profile), /s3cret/)
     const bodies = (profile.collectors['http-client'] as { calls: Array<{ requestBody?: unknown, responseBody?: unknown }> }).calls
@@ -291,10 +292,75 @@ inBothProducts('bodies of calls that are JSON or text are recorded with the opti
     const sent = { qty: 1, password: '******' }
     const long = `"${'x'.repeat(7_999)}… (12,002 more bytes)`
     const recorded = [[sent, { left: 2, apiKey: '******' }], [sent, 'password=******'], [sent, undefined], [sent, long]]
-    t.same(bodies, callBodies ? recorded : recorded.map(() => [undefined, undefined]))
+    t.same(bodies, callBodies !== false ? recorded : recorded.map(() => [undefined, undefined]))
     const panel = (await app.inject({ url: `/_profiler/${profile.token}?panel=http-client`, headers: { accept: 'text/html' } })).body
-    t.equal(panel.split('<summary>Response body</summary>').length - 1, callBodies ? 3 : 0)
+    t.equal(panel.split('<summary>Response body</summary>').length - 1, callBodies !== false ? 3 : 0)
   }
+})
+
+inBothProducts('the page says why the body of a response is missing', async (t, build) => {
+  const server = http.createServer((_request, response) => response.setHeader('content-type', 'application/json').writeHead(404).end('{"error":1}'))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const off = 'profiler.callBodies is off'
+  for (const callBodies of [true, false]) {
+    const app = await build((app) => {
+      app.get('/', async () => {
+        await new Promise((resolve) => http.get(origin, (response) => response.resume().on('close', resolve)))
+        await (await fetch(origin)).text()
+        await (await fetch(origin, { method: 'HEAD' })).text()
+        return 'x'
+      })
+    }, { profiler: { callBodies } })
+    const profile = await profileOf(app, await app.inject('/'))
+    const { calls } = profile.collectors['http-client'] as { calls: Array<{ bodyNote?: string, responseBody?: unknown }> }
+    // Another version of undici may send the requests of `fetch`.
+    const ofFetch = calls[1]?.responseBody === undefined ? 'none was published; undici 7 and Node.js 24 publish it' : undefined
+    const expected = callBodies ? ['node:http publishes none', ofFetch, undefined] : [off, off, undefined]
+    t.same(calls.map(({ bodyNote }) => bodyNote), expected)
+    const { body } = await app.inject({ url: `/_profiler/${profile.token}?panel=http-client`, headers: { accept: 'text/html' } })
+    t.match(body, `${callBodies ? '1 response' : '2 responses'} without a body here: ${expected[0]}.`)
+  }
+})
+
+inBothProducts('a compressed body is shown as it was before its server compressed it', async (t, build) => {
+  const json = '{"error":"unknown currency","apiKey":"s3cret"}'
+  const long = 'unknown currency '.repeat(5_000)
+  const numbers = Array.from({ length: 30_000 }, (_, i) => `item${i * i % 99_991}`).join(' ')
+  const bodies: Record<string, [encoding: string, body: Buffer]> = {
+    '/gzip': ['gzip', gzipSync(json)],
+    '/deflate': ['Deflate', deflateSync(json)],
+    '/br': ['br', brotliCompressSync(json)],
+    '/long': ['gzip', gzipSync(long)],
+    '/cut': ['br', brotliCompressSync(numbers)],
+    '/bomb': ['gzip', gzipSync('x'.repeat(2_000_000))],
+    '/other': ['zstd', Buffer.from('abc')],
+    '/damaged': ['gzip', Buffer.from('abc')]
+  }
+  const server = http.createServer((request, response) => {
+    const [encoding, body] = bodies[request.url ?? ''] ?? ['', '']
+    response.writeHead(404, { 'content-type': 'application/json', 'content-encoding': encoding }).end(body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const dispatcher = new Agent()
+  t.teardown(async () => { await dispatcher.close(); server.close() })
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const app = await build((app) => app.get('/', async () => {
+    for (const path of Object.keys(bodies)) await (await undiciRequest(origin + path, { dispatcher })).body.dump()
+    return 'x'
+  }))
+  const profile = await profileOf(app, await app.inject('/'))
+  const { calls } = profile.collectors['http-client'] as { calls: Array<{ bodyNote?: string, responseBody?: unknown }> }
+  const shown = { error: 'unknown currency', apiKey: '******' }
+  t.same(calls.slice(0, 3).map(({ responseBody }) => responseBody), [shown, shown, shown])
+  t.equal(calls[3]?.responseBody, `${long.slice(0, 8_000)}… (77,000 more bytes)`)
+  const [, start, size] = /^(.{8000})… \(([\d.]+) kB compressed\)$/.exec(String(calls[4]?.responseBody)) ?? []
+  t.ok(numbers.startsWith(String(start)), 'the beginning, decompressed')
+  t.equal(Number(size), Math.round((bodies['/cut']?.[1].length ?? 0) / 100) / 10)
+  t.same(calls.slice(5).map(({ responseBody, bodyNote }) => responseBody ?? bodyNote),
+    ['compressed with gzip', 'compressed with zstd', 'compressed with gzip'])
+  t.ok(calls.slice(0, 5).every(({ bodyNote }) => bodyNote === undefined))
 })
 
 t.test('a server of another machine names no profile of this one', async (t) => {

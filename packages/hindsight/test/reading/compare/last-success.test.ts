@@ -102,10 +102,17 @@ const PLANTED: ReadonlyArray<readonly [name: string, before: Changes, now: Chang
     { what: 'header content-type', before: 'application/json', now: 'text/plain' }
   ],
   ['the user of a plugin', { request: { user: { sub: 1, iat: 1 } } }, { request: { user: { sub: 2, iat: 2 } } }, { what: 'user sub', before: '1', now: '2' }],
-  ['an outgoing call that fails', {}, { call: { status: 500 } }, { what: 'outgoing GET http://stock/items/:id', before: '200', now: '500' }],
+  [
+    'an outgoing call that fails', {}, { call: { status: 500 } },
+    { what: 'outgoing GET http://stock/items/:id', before: '200 (/items/17)', now: '500 (/items/18)' }
+  ],
+  [
+    'an outgoing call to the same path that fails', {}, { call: { url: 'http://stock/items/17', status: 500 } },
+    { what: 'outgoing GET http://stock/items/:id', before: '200', now: '500' }
+  ],
   [
     'an outgoing call without an answer', {}, { call: { status: null, error: 'connect ECONNREFUSED 10.0.0.1:80' } },
-    { what: 'outgoing GET http://stock/items/:id', before: '200', now: 'connect ECONNREFUSED 10.0.0.1:80' }
+    { what: 'outgoing GET http://stock/items/:id', before: '200 (/items/17)', now: 'connect ECONNREFUSED 10.0.0.1:80 (/items/18)' }
   ],
   ['another server', {}, { call: { url: 'http://test/items/18' } }, { what: 'outgoing GET http://test/items/:id', before: 'not sent', now: '200' }],
   ['another revision', {}, { config: { revision: 'bbbbbbbbbbbb' } }, { what: 'code revision (git)', before: 'aaaaaaaaaaaa', now: 'bbbbbbbbbbbb' }],
