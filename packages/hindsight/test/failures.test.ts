@@ -173,8 +173,8 @@ inBothProducts('what a failure says of its handler is true', async (t, build) =>
     })
   })
   for (const [method, url, status, sentence, names] of [
-    ['POST', '/attached', 400, /rejected the body \(a is missing\); with attachValidation the request continued, and failed with that error\.$/, ['Error']],
-    ['GET', '/key', 400, /rejected the headers \(x-key is missing\); the handler did not run\.$/, ['Error']],
+    ['POST', '/attached', 400, /rejected the body; with attachValidation the request continued, and failed with that error\.$/, ['Error']],
+    ['GET', '/key', 400, /rejected the headers; the handler did not run\.$/, ['Error']],
     ['GET', '/slow', 503, /^The handler of GET \/slow \(.+\) had not ended after its handlerTimeout, 20 ms\.$/, ['FastifyError']],
     ['GET', '/serializer', 500, /failed with Error\.$/, ['Error']],
     ['GET', '/nested', 502, /^The answer to an earlier failure of GET \/nested\b.* failed with Error\b/, ['TypeError', 'Error']]
@@ -791,7 +791,7 @@ inBothProducts('what a validator without JSON Schema refuses is explained by fie
     t.equal(JSDOM.fragment(response.body).querySelector('h1')?.textContent, expected, url)
     const { collectors } = await profileOf(app, response)
     const { summary } = collectors.exceptions as { summary: string }
-    const rejected = /^The schema of POST \/\w+ \(.*\) rejected the body \(.*: expected a string(?:, and 1 more)?\); /
+    const rejected = /^The schema of POST \/\w+ \(.*\) rejected the body; /
     t.match(summary, status === 500 ? /^POST \/thrown failed with Error; / : rejected, url)
   }
 })
@@ -882,7 +882,7 @@ inBothProducts('the failure of a not-found handler is not called a missing route
   })
   const why = 'the not-found handler or its hook failed with TypeError'
   for (const [url, summary] of [
-    ['/handler/unknown', `No route matches GET /handler/unknown; 1 route is declared; ${why}.`],
+    ['/handler/unknown', `No route matches GET /handler/unknown; ${why}.`],
     ['/handler/gone', `GET /handler/gone matched, and reply.callNotFound() was called; ${why}.`],
     ['/hook/unknown', 'The onRequest hook "limit" (packages/hindsight/test/failures.test.ts:']
   ] as const) {
@@ -891,7 +891,7 @@ inBothProducts('the failure of a not-found handler is not called a missing route
     t.ok(text.includes(summary), `${url}: ${/(?:No route matches|GET \S+ matched|The hook)[^.]*\./.exec(text)?.[0]}`)
   }
   const moved = outcomeSentence(await profileOf(app, await app.inject('/moved/unknown')))
-  t.match(moved, /^NotFoundError: .* No route matches GET \/moved\/unknown; 1 route is declared\.$/)
+  t.match(moved, /^NotFoundError: .* 1 route is declared, and none matches\.$/)
 })
 
 inBothProducts('a handler that has exceeded its time is shown with the code that it waits for', async (t, build) => {
@@ -1074,19 +1074,6 @@ inBothProducts('where a hook fails for the answer to a failure, the sentence nam
   t.match(collectors.exceptions, { summary: product === 'package' ? answer : /^The handler of GET \/ .* failed with RangeError\.$/ })
 })
 
-inBothProducts('the sentence of a rejected header is whole, also where the header has credentials', async (t, build) => {
-  const headers = { type: 'object', properties: { cookie: { type: 'string', minLength: 9 }, authorization: { pattern: '^Bearer ' } } }
-  const app = await build((app) => app.get('/', { schema: { headers } }, async () => 'never'))
-  for (const [sent, why] of [
-    [{ cookie: 'a=b' }, 'cookie: must NOT have fewer than 9 characters'], [{ authorization: 'Basic eDp5' }, 'authorization: must match pattern ******']
-  ] as const) {
-    const profile = await profileOf(app, await app.inject({ url: '/', headers: sent }))
-    const { summary } = profile.collectors.exceptions as { summary: string }
-    t.match(summary, `rejected the headers (${why}); the handler did not run.`)
-    t.notMatch(summary, /a=b|eDp5/)
-  }
-})
-
 inBothProducts('an answer to a declined request that cannot be sent is not called the missing route only', async (t, build) => {
   const app = await build((app) => app.register(async (api) => {
     api.setNotFoundHandler((_request, reply) => reply.type('text/html').send({ not: 'a text' }))
@@ -1106,7 +1093,7 @@ inBothProducts('valid JSON with a field that Fastify forbids is not called inval
     const { collectors, exceptions } = await profileOf(app, answer)
     t.equal(answer.statusCode, 400)
     t.match(exceptions.at(-1)?.rejected, { part: 'body', fields })
-    const summary = `The JSON parser rejected the body (${fields[0].field}: no such field: Fastify forbids it); the handler did not run.`
+    const summary = 'The JSON parser rejected the body; the handler did not run.'
     t.equal((collectors.exceptions as { summary: string }).summary, summary)
     t.match(JSDOM.fragment(answer.body).textContent, summary)
   }

@@ -16,6 +16,8 @@ interface ExceptionsView {
   editor: EditorLink | null
   /** The places, as `file:line`, whose source the page has shown, and the calls that it has listed. */
   shown: Set<string>
+  /** A message that the page has as its headline. */
+  headline?: string | undefined
 }
 
 /** Characters; the whole message is in the stack trace. */
@@ -36,25 +38,22 @@ const SENTENCE = /(?: \S+){3}/
 export function renderSource (
   { title, frame, values }: MainSource, editor: EditorLink | null
 ): SafeHtml {
-  return html`<div class="where card">
+  return html`<div class="where card${title !== 'In your code' && ' declared'}">
 <h2>${title}: ${label(frame, editor)}</h2>
-${renderExcerpt(frame)}
-${renderValues(values)}
+<div class="code">${renderExcerpt(frame)}
+<div>${renderValues(values)}</div></div>
 </div>`
 }
 
 /** The variables of calls; those of the first one are unfolded. */
 export function renderValues (calls: readonly CallValues[]): HtmlValue {
-  return calls.map((call, i) => {
+  return calls.filter(({ variables }) => variables.length > 0).map((call, i) => {
     const variables = call.variables.map(({ name, value }) => html`<div><dt>${visibleLine(name)}</dt> \
 <dd>${cutText(visibleLine(String(value)), MAX_VALUE)}</dd></div>
 `)
-    const list = variables.length === 0
-      ? html`<p class="note">No variables.</p>`
-      : html`<dl class="values">${variables}</dl>`
     return html`<details class="call"${i === 0 && ' open'}><summary>Variables of <code>${visibleLine(callText(call))}\
 </code></summary>
-${list}</details>`
+<dl class="values">${variables}</dl></details>`
   })
 }
 
@@ -74,10 +73,10 @@ export function renderChain (chain: readonly FlattenedException[], view: Excepti
     const isAbove = values.some((call) => view.shown.has(valuesKey(call)))
     return html`<article class="exception card"${level === 3 && html` id="exception-${i + 1}"`}>
 <header>
-<${heading}><span class="position">[${i + 1}/${chain.length}]</span> <span class="name">${name}</span></${heading}>
+<${heading}>${positionOf(i, chain)}<span class="name">${name}</span>${relationOf(i, chain)}</${heading}>
 ${statusCode !== undefined && html`<span class="tag">status ${statusCode}</span>`}
 ${code !== undefined && html`<span class="tag">code ${code}</span>`}
-<p class="message">${cutText(message, MAX_MESSAGE) || '(no message)'}</p>
+${message !== view.headline && html`<p class="message">${cutText(message, MAX_MESSAGE) || '(no message)'}</p>`}
 ${renderFields(fields)}
 ${note !== undefined && html`<p class="note">${note}</p>`}
 </header>
@@ -86,6 +85,17 @@ ${renderFrames(exception, view)}
 ${errors.length > 0 && renderMembers(errors, view, level + 1)}
 </article>`
   })
+}
+
+/** The place of an exception in its chain. */
+function positionOf (i: number, { length }: readonly FlattenedException[]): HtmlValue {
+  return length > 1 && html`<span class="position">[${i + 1}/${length}]</span> `
+}
+
+function relationOf (i: number, chain: readonly FlattenedException[]): HtmlValue {
+  const cause = chain[i - 1]
+  const text = cause === undefined ? 'root cause' : `caused by ${visibleLine(cause.name)}`
+  return chain.length > 1 && html` <span class="position">${text}</span>`
 }
 
 /** What the places that a page has shown have for the variables of a call. */
@@ -172,11 +182,11 @@ function fileMarkup ({ file, line, column }: StackFrame): HtmlValue {
   return html`${folder}<b>${name}</b>${line > 0 && `:${line}`}${line > 0 && column > 0 && `:${column}`}`
 }
 
-/** The section Stack Traces; the trace of the error itself is unfolded. */
-export function renderStackTraces (chain: readonly FlattenedException[]): SafeHtml {
+/** The section Stack Traces; `isOpen`: whether the trace of the error itself is unfolded. */
+export function renderStackTraces (chain: readonly FlattenedException[], isOpen: boolean): SafeHtml {
   return html`<section id="stack-traces" aria-labelledby="stack-traces-title">
 <h2 id="stack-traces-title">Stack Traces <span class="count">${everyException(chain).length}</span></h2>
-${renderTraces(chain, true)}
+${renderTraces(chain, isOpen)}
 </section>`
 }
 
@@ -186,7 +196,7 @@ export function renderTraces (chain: readonly FlattenedException[], isOpen = fal
   const limit = Math.max(MIN_STACK, Math.floor(MAX_STACKS / exceptions.length))
   return exceptions.map(({ name, message, stack }, i, all) => html`<details class="trace card"${
     isOpen && i === all.length - 1 && ' open'}>
-<summary><h3><span class="position">[${i + 1}/${all.length}]</span> ${name}</h3></summary>
+<summary><h3>${positionOf(i, all)}${name}</h3></summary>
 <pre data-copy="Copy">${cutText(stack || `${name}: ${message}`, limit)}</pre>
 </details>`)
 }

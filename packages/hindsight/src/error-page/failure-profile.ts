@@ -17,6 +17,10 @@ export interface FailureProfile extends UnfinishedProfile, Pick<Profile, 'url' |
   sentences: readonly string[]
   /** The listener that raised (`kernel.request`, `router`), where one did; of a hook its `file:line`. */
   raisedBy?: Raiser
+  /** Whether the application is only observed: errors and codes of Hindsight are none of the application. */
+  isObserved?: boolean
+  /** Whether a success of the route is stored, with which the failure is compared. */
+  hasSuccess?: boolean
   /** The URL of the stored profile; absent where none is stored. */
   profileUrl?: string
 }

@@ -4,7 +4,8 @@ import { frameAt, placeOf } from '../errors/stack-frame.js'
 import type { Nonces } from '../http/responses.js'
 import { readAsset } from '../view/asset.js'
 import {
-  formatCount, cutText, formatInteger, html, htmlPage, oneLine, SafeHtml, visibleLine, type HtmlValue
+  formatCount, cutText, formatInteger, html, htmlPage, oneLine, presentItems, SafeHtml, unbrokenUnits, visibleLine,
+  type HtmlValue
 } from '../view/text.js'
 import type { EditorLink } from '../view/editor.js'
 import {
@@ -26,6 +27,8 @@ const MAX_FIRST = 110
 const MAX_LINE = 200
 const MAX_TITLE = 1_000
 const MAX_TEXT = 2_000
+/** Warnings, and calls or queries before a failure; earlier ones are folded. */
+const MAX_ITEMS = 3
 /** Errors of the chain above the source. */
 const MAX_CHAIN = 4
 
@@ -45,11 +48,15 @@ const RELOAD = new SafeHtml(`setInterval(() => fetch('/_profiler/', { method: 'H
 export function renderHtml (failure: FailureProfile, nonce: Nonces, editor: EditorLink | null): SafeHtml {
   const title = `${cutText(oneLine(reportHeadline(failure)), MAX_TITLE)} (${failure.status} ${reasonOf(failure)})`
   const source = mainSource(failure)
-  const hints = failure.hints.length > 0 &&
-    html`<div class="hints">${failure.hints.map((hint) => hintCard(hint, editor))}</div>`
-  // Without source the hints are the answer.
+  const cards = (list: readonly Hint[]): HtmlValue =>
+    list.length > 0 && html`<div class="hints">${list.map((hint) => hintCard(hint, editor))}</div>`
   const rejected = rejectedIn(failure)
+  // Without source the hints are the answer.
   const hasSource = source !== null || rejected?.fields !== undefined
+  const [first, ...more] = failure.hints
+  const answers = hasSource ? [] : presentItems([first, ...more.filter(({ code }) => code === undefined)])
+  const others = failure.hints.filter((hint) => !answers.includes(hint))
+  const headline = failure.isObserved === true ? reportHeadline(failure) : undefined
   const shown = new Set<string>()
   if (source !== null) {
     for (const one of [placeOf(source.frame), ...source.values.map(valuesKey)]) shown.add(one)
@@ -66,17 +73,20 @@ ${navigation(failure)}
 ${about(failure, editor)}
 ${rejected?.fields !== undefined && rejectedCard(rejected)}
 ${source !== null && renderSource(source, editor)}
-${!hasSource && hints}
+${cards(answers)}
 </div>
 <div class="side">
-${hasSource && hints}
+${cards(others.filter(({ isBackground }) => isBackground !== true))}
+${failure.hasSuccess === true && differences(failure)}
+${warningsCard(failure, editor)}
+${cards(others.filter(({ isBackground }) => isBackground === true))}
 ${renderRequest(failure)}
-${differences(failure)}
+${failure.hasSuccess !== true && differences(failure)}
 </div>
 <div class="rest">
-${!isBare(failure) && renderExceptions(failure.exceptions, { editor, shown })}
+${!isBare(failure) && renderExceptions(failure.exceptions, { editor, shown, headline })}
 ${renderLogs(failure)}
-${!isBare(failure) && renderStackTraces(failure.exceptions)}
+${!isBare(failure) && renderStackTraces(failure.exceptions, failure.isObserved !== true)}
 <details class="copies card"><summary><h2>This report as Markdown</h2></summary>
 <pre id="as-markdown" tabindex="-1">${renderText(failure)}</pre></details>
 </div>
@@ -151,6 +161,9 @@ function cause (failure: FailureProfile): HtmlValue {
   if (root === null) return null
   const { name, code, members } = root
   const facts = [code && `code ${code}`, members].filter((fact) => fact !== undefined)
+  // The class that Hindsight has for a request without a route has the words of the status.
+  const isStatus = name === `${reasonOf(failure).replaceAll(' ', '')}Error`
+  if (failure.isObserved === true && isStatus && facts.length === 0) return null
   return html`<p class="cause">${visibleLine(name)} ${facts.map((fact) =>
     html`<span>${visibleLine(cutText(fact, MAX_HEADLINE))}</span> `)}</p>`
 }
@@ -166,7 +179,7 @@ function chain (failure: FailureProfile, editor: EditorLink | null): SafeHtml | 
     return html`<li>${before} ${place}<a href="#exception-${index + 1}">${visibleLine(name)}</a>: ${text}</li>`
   })
   return html`<ol class="chain">${items}${
-    more > 0 && html`<li><a href="#exceptions">${formatInteger(more)} more</a></li>`}</ol>`
+    more > 0 && html`<li><a href="#exceptions">${formatCount(more, 'more error')}</a></li>`}</ol>`
 }
 
 function facts (failure: FailureProfile): HtmlValue {
@@ -183,8 +196,22 @@ function facts (failure: FailureProfile): HtmlValue {
 function differences (failure: FailureProfile): HtmlValue {
   const url = `${failure.profileUrl}/differences`
   if (failure.profileUrl === undefined || summaryIn(failure).handler === undefined) return null
-  return html`<div class="differences-of" data-fragment="${url}"><a href="${url}">What changed
-since the last success</a></div>`
+  // The space that they need: nothing moves when they come.
+  const space = failure.hasSuccess === true && ' card hint'
+  return html`<div class="differences-of${space}" data-fragment="${url}">\
+<a href="${url}">What changed since the last success</a></div>`
+}
+
+/** The last warnings of the application in the log. */
+function warningsCard ({ logs }: FailureProfile, editor: EditorLink | null): HtmlValue {
+  const warnings = logs.filter(({ level, channel }) => level === 'warn' && channel !== 'request')
+  const items = warnings.slice(-MAX_ITEMS).map(({ message, source }) => {
+    const place = source !== undefined && html` ${fileLink(frameAt(source), editor)}`
+    return html`<li>${cutText(visibleLine(message), MAX_LINE)}${place}</li>`
+  })
+  const title = warnings.length > items.length ? `The last ${MAX_ITEMS} of ${warnings.length} warnings` : 'Warnings'
+  return items.length > 0 && html`<div class="hint warnings card"><h2>${title}</h2>
+<ul class="routes">${items}</ul></div>`
 }
 
 function navigation (failure: FailureProfile): SafeHtml {
@@ -209,13 +236,16 @@ function hintCard ({ title, text, code, mark, routes, steps, source }: Hint, edi
   })
   const before = steps?.map(({ code, text, source, profile }) => html`<li><code>${code}</code> <span>${text}</span> \
 ${linkTo(source)} \
-${profile !== undefined && html`<a href="${profile}">profile of the called server</a>`}</li>`)
+${profile !== undefined && html`<a href="${profile}">profile of the called server</a>`}</li>`) ?? []
+  const earlier = before.slice(0, -MAX_ITEMS)
   return html`<div class="hint card">
 <h2>${title}</h2>
-${text !== '' && html`<p>${text}</p>`}
+${text !== '' && html`<p>${unbrokenUnits(text)}</p>`}
 ${source !== undefined && html`<div>${linkTo(source)}</div>`}
 ${code !== undefined && html`<pre data-copy="Copy"><code>${markedCode(code, mark)}</code></pre>`}
-${before !== undefined && html`<ol class="routes">${before}</ol>`}
+${earlier.length > 0 && html`<details><summary>${formatInteger(earlier.length)} earlier</summary>
+<ol class="routes">${earlier}</ol></details>`}
+${before.length > 0 && html`<ol class="routes">${before.slice(-MAX_ITEMS)}</ol>`}
 ${items !== undefined && html`<ul class="routes">${items}</ul>`}
 </div>`
 }

@@ -262,6 +262,10 @@ export function detailOf (failure: FailureProfile): string {
 
 /** The headline of a failure: the message of its root cause. */
 export function reportHeadline (failure: FailureProfile): string {
+  const { message = '', rejected } = failure.exceptions.at(-1) ?? {}
+  // The words that the client has received. The values are in the table of the fields.
+  const isOfFields = rejected?.fields?.every((field) => message.includes(field.message))
+  if (isOfFields === true) return message
   return mainCause(failure)?.message ?? detailOf(failure)
 }
 

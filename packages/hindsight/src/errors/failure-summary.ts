@@ -2,7 +2,7 @@ import { MethodNotAllowedError } from '../http/http-errors.js'
 import { pathnameOf } from '../http/requests.js'
 import type { RequestTrace } from '../recording/trace.js'
 import { formatTime } from '../view/components.js'
-import { formatCount, formatInteger } from '../view/text.js'
+import { formatCount } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
 import { nearestRoutes } from '../routing/no-match.js'
 import { handlerFrame, hookFrame, hookText, senderIn, type Raiser } from './declared-place.js'
@@ -44,9 +44,7 @@ function makeSummary (trace: RequestTrace, exceptions: readonly FlattenedExcepti
   let summary = failureSentence(trace, exceptions, handler, input)
   const missing = undefinedSentence(trace, exceptions)
   if (missing !== null) summary += ` ${missing}`
-  // What was rejected is masked: a text such as `cookie: …` would be masked as a whole.
-  if (input?.fields === undefined) summary = mask.text(summary)
-  return { summary, ...shown !== null && { handler: maskFrame(shown, mask) } }
+  return { summary: mask.text(summary), ...shown !== null && { handler: maskFrame(shown, mask) } }
 }
 
 /** What the sentences about a failure name. */
@@ -126,11 +124,8 @@ function rejectedSentence ({ part, fields = [] }: RejectedInput, placed: string,
   const [field] = fields
   let by = `The schema of ${placed}`
   if (field?.rule === 'prototype') by = 'The JSON parser'
-  let why = field && `${field.field}: ${field.message}`
-  if (field?.rule === 'required') why = `${field.field} is missing`
-  if (fields.length > 1) why += `, and ${formatInteger(fields.length - 1)} more`
-  if (field?.rule === PIPE) return `${placed} rejected the ${part}${inBrackets(why)}.`
-  const rejected = `${by} rejected the ${part}${inBrackets(why)}`
+  if (field?.rule === PIPE) return `${placed} rejected the ${part}.`
+  const rejected = `${by} rejected the ${part}`
   if (!hasRun) return `${rejected}; the handler did not run.`
   return `${rejected}; with attachValidation the request continued, and failed with that error.`
 }
@@ -187,7 +182,9 @@ function unroutedSentence (trace: RequestTrace): string | null {
   }
   if (!isUnrouted && !isOfNotFound) return null
   const routes = formatCount(services.routeTable.routes.length, 'route is', 'routes are')
-  const sentence = `No route matches ${method} ${pathnameOf(request)}; ${routes} declared${then}.`
+  // The message of the error has the path.
+  let sentence = `${routes} declared, and none matches.`
+  if (isOfNotFound) sentence = `No route matches ${method} ${pathnameOf(request)}${then}.`
   if (!services.debug) return sentence
   const [near] = nearestRoutes(trace)
   if (near === undefined) return sentence

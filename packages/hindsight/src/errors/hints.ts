@@ -35,17 +35,16 @@ function notFound (trace: RequestTrace): Hint[] {
   const { request, services } = trace
   const { routeTable, lifecycle } = services
   const path = pathnameOf(request)
-  const { method } = request
   if (path === '/' && !routeTable.routes.some(({ pattern }) => pattern === '/')) {
     const about = lifecycle === null ? WELCOME : WELCOME + RESTART
     const purpose = `${about}To answer this request`
-    const welcome = routeToPaste(trace, 'Welcome to Hindsight', purpose)
+    const welcome = routeToPaste(trace, purpose, 'Welcome to Hindsight')
     if (services.hasProfiles) return welcome.map((hint) => ({ ...hint, routes: [PROFILES] }))
     return welcome
   }
   const near = nearestRoutes(trace)
   const routes = hintedRoutes(near, trace.mask)
-  const hints = [...routeToPaste(trace, `No route for ${method} ${path}`), ...otherRoutes(near, services)]
+  const hints = [...otherRoutes(near, services), ...routeToPaste(trace)]
   if (routes.length > 0) hints.unshift(similarRoutes(routes))
   return hints
 }
@@ -80,7 +79,7 @@ function routeFact ({ methods, pattern, declaredAt }: DeclaredRoute) {
 export function similarRoutes (routes: HintedRoute[]): Hint {
   return {
     title: wordFor(routes.length, 'Similar route'),
-    text: wordFor(routes.length, 'This route nearly matches.', 'These routes nearly match.'),
+    text: '',
     routes
   }
 }
@@ -89,7 +88,7 @@ function methodNotAllowed (trace: RequestTrace): Hint[] {
   const { method } = trace.request
   const routes = hintedRoutes(nearestRoutes(trace), trace.mask).filter(({ why }) => why.startsWith('the method is '))
   const title = `The path has routes, but not for ${method}`
-  const hints = routeToPaste(trace, `No route for ${method} on this path`)
+  const hints = routeToPaste(trace)
   if (routes.length > 0) hints.unshift({ title, text: 'Is the method correct?', routes })
   return hints
 }
@@ -102,7 +101,9 @@ function hintedRoutes (nearest: NearestRoutes, mask: Mask): HintedRoute[] {
 }
 
 /** A route that would answer the request, and where to add it; none where no such route can be written. */
-function routeToPaste ({ request, mask, services }: RequestTrace, title: string, purpose = 'To declare it'): Hint[] {
+function routeToPaste (
+  { request, mask, services }: RequestTrace, purpose = 'To answer this request', title = 'Add a route'
+): Hint[] {
   const { lifecycle, routeTable: { routes } } = services
   const path = pathnameOf(request)
   // In a Nest application controllers have the routes.
@@ -123,7 +124,7 @@ function routeToPaste ({ request, mask, services }: RequestTrace, title: string,
 }
 
 /** The methods that a Fastify instance has a function for. */
-const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'QUERY'])
 /** Numbers, UUIDs and other long hexadecimal strings with a digit. */
 const IDENTIFIER = /^(?:\d+|(?=.*\d)[\da-f-]{12,})$/i
 const NEEDS_ESCAPES = /['\\\p{C}\u2028\u2029]/u
@@ -190,6 +191,8 @@ export interface Hint {
   source?: string
   /** What happened before, each with its place, `file:line`, and the address of the profile of a called server. */
   steps?: Array<{ code: string, text: string, source?: string, profile?: string }>
+  /** Whether it is of less weight than the differences from the last success. */
+  isBackground?: boolean
   /** Routes that nearly matched, and why they did not; or that help. */
   routes?: HintedRoute[]
 }

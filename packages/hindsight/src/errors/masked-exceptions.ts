@@ -27,10 +27,10 @@ export function exceptionsOf (trace: WorkTrace): FlattenedException[] {
   const [first, ...more] = pipeMessages(failure?.error)
   const { explanation = first && [first, ...more].join('; ') } = failure?.refused ?? {}
   if (explanation !== undefined && rejected === null && last !== undefined) last.explanation = mask.text(explanation)
-  // Without a lifecycle nothing was raised for a request without a route: the error has its message only.
+  // Without a lifecycle nothing was raised for a request without a route, and the client received no code.
   if (failure === null && declined === undefined) {
     recording.exceptions = recording.exceptions.slice(-1)
-      .map((error) => ({ ...error, frames: [], stack: `${error.name}: ${error.message}` }))
+      .map(({ code: _, ...error }) => ({ ...error, frames: [], stack: `${error.name}: ${error.message}` }))
   }
   // Where the router raised the error, frames of the application are those of its hooks.
   if (raisedBy?.listener === 'router') {

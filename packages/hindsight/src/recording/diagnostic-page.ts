@@ -11,6 +11,7 @@ import { absoluteUrl } from '../http/origin.js'
 import { prefersHtml, targetOf, type Representation } from '../http/requests.js'
 import { addVary, dropReplaced, invalidHeaders, noncesOf, preventCaching } from '../http/responses.js'
 import type { RequestTrace } from './trace.js'
+import { hasSuccessOf } from './profiles.js'
 import { severeLines } from '../logs/log-record.js'
 import { unfinishedProfile } from '../parts/collect.js'
 import { hintsOf, sentencesOf } from '../parts/read.js'
@@ -37,6 +38,8 @@ function failureProfile (trace: RequestTrace): FailureProfile {
     ...raisedBy !== null && {
       raisedBy: { stage: raisedBy.stage, listener: raisedBy.listener, source: raisedBy.source }
     },
+    isObserved: trace.services.lifecycle === null,
+    hasSuccess: hasSuccessOf(trace.declaredRoute),
     ...stored !== undefined && { profileUrl: stored.url }
   }
 }

@@ -50,7 +50,7 @@ t.test('the page has a headline, sections and counts', async (t) => {
 
 t.test('the chain begins with the root cause', async (t) => {
   const document = page()
-  t.same(texts(document, '.exception h3'), ['[1/2] RouteLookupError', '[2/2] NotFoundError'])
+  t.same(texts(document, '.exception h3'), ['[1/2] RouteLookupError root cause', '[2/2] NotFoundError caused by RouteLookupError'])
   t.same(texts(document, '.exception .message')[0], 'No routes found for "/robots.txt/"')
   t.match(texts(document, '.exception')[1], /status 404/)
   t.same(texts(document, '.trace pre').map((text) => text.slice(0, 16)), ['RouteLookupError', 'NotFoundError: N'])
@@ -126,7 +126,8 @@ t.test('an AggregateError is shown as a tree', async (t) => {
   const error = new AggregateError([new Error('first', { cause: new AggregateError(['inner'], 'nested') }), 'second'], 'all')
   const document = page({ exceptions: flattenError(error) })
   t.same(texts(document, '#exception-1 > .members > summary'), ['2 errors inside'])
-  t.same(texts(document, '#exception-1 > .members > ol > li > .exception > header h4'), ['[1/2] AggregateError', '[2/2] Error', '[1/1] Thrown string'])
+  t.same(texts(document, '#exception-1 > .members > ol > li > .exception > header h4'),
+    ['[1/2] AggregateError root cause', '[2/2] Error caused by AggregateError', 'Thrown string'])
   t.same(texts(document, '.members .members .message'), ['inner'])
   t.same(texts(document, '#stack-traces h2'), ['Stack Traces 5'])
 })
@@ -153,6 +154,44 @@ t.test('hints are shown with their code', async (t) => {
   t.same(texts(document, '.side .hints h2'), ['Add a route'])
   t.equal(document.querySelector('.hint pre')?.textContent, 'app.get()\n')
   t.equal(page().querySelector('.hints'), null)
+})
+
+t.test('the cards beside the source are in the order of their weight', async (t) => {
+  const steps = Array.from({ length: 5 }, (_, i) => ({ code: `select ${i}`, text: '1 row' }))
+  const warnings = Array.from({ length: 4 }, (_, i) => ({ ...record('warn', `warning ${i}`), channel: 'app' }))
+  const changes = {
+    exceptions: [exception({ frames: [frame('/srv/a.ts', true)] })],
+    hints: [{ title: 'Failed calls', text: '', steps: steps.slice(0, 1) }, { title: 'Queries', text: '', steps, isBackground: true }],
+    logs: [...warnings, record('warn', 'of Fastify')],
+    collectors: { exceptions: { summary: 'It failed.', handler: frame('/srv/a.ts', true) } },
+    token: 'abc123',
+    profileUrl: '/_profiler/abc123'
+  }
+  const titles = (hasSuccess: boolean) => texts(page({ ...changes, hasSuccess }), '.side :is(h2, .differences-of > a)')
+  t.same(titles(true), ['Failed calls', 'What changed since the last success', 'The last 3 of 4 warnings', 'Queries', 'Request'])
+  t.same(titles(false), ['Failed calls', 'The last 3 of 4 warnings', 'Queries', 'Request', 'What changed since the last success'], 'nothing may move')
+  const document = page(changes)
+  t.same(texts(document, '.hint details summary'), ['2 earlier'])
+  t.same(texts(document, '.hint details code'), ['select 0', 'select 1'])
+  t.same(texts(document, '.warnings li'), ['warning 1', 'warning 2', 'warning 3'])
+})
+
+t.test('the page of an application that is only observed has a message and a stack once', async (t) => {
+  const changes = { status: 500, exceptions: [exception({ message: 'once', frames: [frame('/srv/a.ts', true)] })], hints: [], logs: [] }
+  const observed = page({ ...changes, isObserved: true })
+  const shown = (document: Document) => [texts(document, 'h1, .message'), document.querySelectorAll('.trace[open]').length]
+  t.same(shown(observed), [['once'], 0])
+  t.same(shown(page(changes)), [['once', 'once'], 1], 'the sections of the service are whole')
+  const chain = flattenError(new Error('outer', { cause: new Error('once') }))
+  t.same(texts(page({ ...changes, exceptions: chain, isObserved: true }), '.message'), ['outer'])
+  const missing = { status: 404, exceptions: [exception({ name: 'NotFoundError' })], isObserved: true }
+  t.same(texts(page(missing), '.cause'), [], 'the status says it')
+})
+
+t.test('a line that has only declared what failed is not marked as the failing one', async (t) => {
+  const own = { ...frame('/srv/a.ts', true), function: 'the handler of GET /a' }
+  t.ok(page({ exceptions: [exception()], collectors: { exceptions: { handler: own } } }).querySelector('.where.declared mark'))
+  t.notOk(page({ exceptions: [exception({ frames: [own] })] }).querySelector('.declared'))
 })
 
 t.test('missing data leaves no empty element', async (t) => {

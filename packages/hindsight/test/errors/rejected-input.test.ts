@@ -48,7 +48,7 @@ inBothProducts('messages of a validator are shown as they are, keywords of JSON 
   t.match(zod.fields, [
     { field: 'email', received: '"x"', message: 'Invalid email address' }, { field: 'second', received: '"b"', message: 'must match the other field' }
   ])
-  t.match(zod.summary, 'rejected the body (email: Invalid email address, and 1 more); the handler did not run.')
+  t.match(zod.summary, 'rejected the body; the handler did not run.')
   t.match(zod.markdown, 'received `"x"`: Invalid email address')
   t.equal(zod.line, lineOf('email'))
   for (const [payload, field, line] of [
@@ -73,7 +73,7 @@ inBothProducts('the messages in the response of an exception of Nest are shown',
   const messages = ['email must be an email', 'name should not be empty']
   const known = await rejectionOf(app, '/nest', { email: 'x', messages })
   t.match(known.fields, [{ field: 'email', received: '"x"', message: messages[0] }, { field: 'name', message: messages[1] }])
-  t.match(known.summary, /^POST \/nest \(.+\) rejected the body \(email: email must be an email, and 1 more\)\.$/)
+  t.match(known.summary, /^POST \/nest \(.+\) rejected the body\.$/)
   const unknown = await rejectionOf(app, '/nest', { messages })
   t.equal(unknown.fields, undefined)
   t.match(unknown.markdown, messages.join('; '))

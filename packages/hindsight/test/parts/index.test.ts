@@ -126,7 +126,7 @@ t.test('request: headers and sizes', async t => {
 
 t.test('exceptions: the panel has the chain, its frames and the line', async t => {
   const root = shown('exceptions', sample())
-  t.same(texts(root, 'article > header h3'), ['[1/2] LookupError', '[2/2] NotFoundError'])
+  t.same(texts(root, 'article > header h3'), ['[1/2] LookupError root cause', '[2/2] NotFoundError caused by LookupError'])
   t.same(
     texts(root, '.frames .file').slice(0, 2),
     ['node_modules/fastify/route.js:10:2', '/app/plugins/router.ts:3:7'].map((file) => file.replace('node_modules/', ''))
@@ -236,7 +236,7 @@ t.test('links, assets, template, attributes, parameters and trace are tables', a
   t.same(texts(shown('attributes', sample()), 'tr'), ['templateplain'])
   t.same(texts(shown('params', sample()), 'tbody tr'), ['idplainintnone: this conversion or one before it failed', 'plain12int12'])
   t.same(texts(shown('trace', sample()), 'tr'), ['trace idplain', 'parent idplain', 'sampledyes'])
-  t.same(texts(shown('otherErrors', sample()), 'h3, h4'), ['Error 1 of 1', '[1/1] plain', 'Stack traces', '[1/1] plain'])
+  t.same(texts(shown('otherErrors', sample()), 'h3, h4'), ['Error 1 of 1', 'plain', 'Stack traces', 'plain'])
 })
 
 t.test('data of other collectors is shown as JSON', async t => {

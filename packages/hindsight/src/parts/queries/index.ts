@@ -101,7 +101,7 @@ ${findings}`
   },
   hints (data, { exceptions }) {
     if (exceptions.length === 0) return []
-    return failureHints(data).map((hint) => ({ ...hint, order: 25 }))
+    return failureHints(data).map((hint) => ({ ...hint, order: hint.isBackground === true ? 45 : 25 }))
   },
   comparison: [{ values: countsByName }],
   times: timesOfQueries,
@@ -272,7 +272,7 @@ function failureHints (data: Data): Hint[] {
   const other = failed === undefined ? '' : 'other '
   let text = `${formatCount(others.length, `${other}query was`, `${other}queries were`)} sent.`
   if (steps.length < others.length) text = `The last ${LAST_QUERIES} of ${others.length} ${other}queries.`
-  return [...hints, { title: 'Queries before the failure', text, steps }]
+  return [...hints, { title: 'Queries before the failure', text, steps, isBackground: true }]
 }
 
 function failedQuery (query: Failed): Hint {

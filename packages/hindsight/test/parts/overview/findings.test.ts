@@ -90,7 +90,7 @@ inBothProducts('what happened has what a response lacks, a hook that ran twice, 
     ['/once', null],
     ['/twice', `The onRequest hook "auth".* ${place} ran twice\\.`],
     ['/often', `The onRequest hook "auth".* ${place} ran 3 times\\.`],
-    ['/api/users/1', 'No route matches GET /api/users/1; \\d routes are declared\\. GET /api/v1/users/:id nearly matches: "/v1" is missing in the path\\.']
+    ['/api/users/1', '\\d routes are declared, and none matches\\. GET /api/v1/users/:id nearly matches: "/v1" is missing in the path\\.']
   ] as const) {
     const path = `/_profiler/${String((await app.inject(url)).headers['x-debug-token'])}`
     const page = JSDOM.fragment((await app.inject(path)).body)

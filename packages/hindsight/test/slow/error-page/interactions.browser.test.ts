@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 import t from 'tap'
 import { chromium } from '../support/browser.js'
 import { everyday } from '../../error-page/reports.js'
+import { OBSERVE_SHIFTS, watchedPage } from '../support/page.js'
 import { open, serve } from './serve.js'
 
 /** The text that the page copied. The browser's own `waitForFunction` needs `eval`, which the policy of the page refuses. */
@@ -19,7 +20,9 @@ t.test('the page works in a browser', async (t) => {
   const frame = { file: '/srv/a.ts', line: 1, column: 1, function: 'a', own: true }
   const collectors = { exceptions: { handler: frame } }
   const failed = (token: string) => ({ ...everyday(), collectors, token, profileUrl: `/_profiler/${token}` })
-  const origin = await serve(t, { '/': everyday(), '/failed': failed('abc123'), '/first': failed('first') })
+  const origin = await serve(t, {
+    '/': everyday(), '/failed': failed('abc123'), '/first': failed('first'), '/succeeded': { ...failed('abc123'), hasSuccess: true }
+  })
   const url = `${origin}/`
   const background = 'getComputedStyle(document.body).backgroundColor'
 
@@ -103,6 +106,17 @@ t.test('the page works in a browser', async (t) => {
       setTimeout(() => resolve(shift), 100)
     })`))
     t.ok(shift < 0.02, String(shift))
+    await page.close()
+  })
+
+  await t.test('the differences from the last success come without a layout shift', async (t) => {
+    const { page } = await watchedPage(browser, origin, { viewport: { width: 1280, height: 720 } })
+    await page.addInitScript(OBSERVE_SHIFTS)
+    await page.goto(`${origin}/succeeded`)
+    await page.locator('[data-fragment] table').waitFor()
+    t.same(await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 0, shifts)))'), [])
+    const { y = Infinity, height = 0 } = await page.locator('[data-fragment]').boundingBox() ?? {}
+    t.ok(y + height < 720, `on the first screen, to ${y + height}`)
     await page.close()
   })
 
