@@ -49,3 +49,10 @@ export function editDistance (a: string, b: string, most = Infinity): number {
   const changes = last[columns - start] as number
   return changes > most ? Infinity : changes
 }
+
+/** The end of a message about an unknown name: the one that was probably meant. */
+export function hintFor (name: string, known: readonly string[]): string {
+  const similar = similarName(name, known)
+  if (similar === undefined) return ''
+  return ` Did you mean "${similar}"?`
+}

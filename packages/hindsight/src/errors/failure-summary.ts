@@ -5,6 +5,7 @@ import { formatTime } from '../view/components.js'
 import { formatCount } from '../view/text.js'
 import type { FlattenedException, RejectedInput, StackFrame } from './exception.js'
 import { nearestRoutes } from '../routing/no-match.js'
+import { methodsText } from '../routing/route-table.js'
 import { handlerFrame, hookFrame, hookText, senderIn, type Raiser } from './declared-place.js'
 import { undefinedSentence } from './missing-decorator.js'
 import { maskFrame } from './masked-exceptions.js'
@@ -188,7 +189,7 @@ function unroutedSentence (trace: RequestTrace): string | null {
   if (!services.debug) return sentence
   const [near] = nearestRoutes(trace)
   if (near === undefined) return sentence
-  return `${sentence} ${near.route.methods.join('|')} ${near.route.pattern} nearly matches: ${near.why}.`
+  return `${sentence} ${methodsText(near.route.methods)} ${near.route.pattern} nearly matches: ${near.why}.`
 }
 
 /** The name of an error, or a description of another thrown value, for a sentence. */

@@ -90,11 +90,23 @@ const ROUTE_HOOKS = ['onRequest', 'preParsing', 'preValidation', 'preHandler', '
 /** The same with those that do not change the response. */
 const ALL_HOOKS = [...ROUTE_HOOKS, 'onError', 'onTimeout', 'onRequestAbort', 'onResponse'] as const
 
-/** The name of a route: its own, or its methods and pattern. The application may have other values of that name. */
+/** The methods of a route that is named `ALL`; a version of Fastify may have others beside them. */
+const ALL_METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
+
+/**
+ * The name of a route: its own, or its methods and pattern, `ALL /files/*` for `app.all()`. The application may
+ * have other values of that name.
+ */
 export function routeName ({ config, method, url }: RouteOptions): string {
   const { name } = (config ?? {}) as { name?: unknown }
   if (typeof name === 'string') return name
-  return `${[method].flat().join('|')} ${url}`
+  return `${methodsText([method].flat())} ${url}`
+}
+
+/** The methods of a route, `GET|POST`; `ALL` where all of `ALL_METHODS` are among them. */
+export function methodsText (methods: readonly string[]): string {
+  if (ALL_METHODS.every((one) => methods.includes(one))) return 'ALL'
+  return methods.join('|')
 }
 
 /** The options of the router, which Fastify also takes at the top level. */

@@ -80,6 +80,15 @@ inBothProducts('a name that is no text is left to the application', async (t, bu
   t.same(app.hindsight.routeTable.routes.map(({ name }) => name), ['GET /a'])
 })
 
+inBothProducts('a route for all methods has a short name', async (t, build) => {
+  const app = await build((app) => {
+    app.all('/all', async () => 'all')
+    app.route({ method: ['DELETE', 'GET', 'PATCH', 'POST', 'PUT'], url: '/five', handler: async () => 'five' })
+  })
+  await app.ready()
+  t.same(app.hindsight.routeTable.routes.map(({ name }) => name), ['ALL /all', 'DELETE|GET|PATCH|POST|PUT /five'])
+})
+
 t.test('the route of a request is found', async t => {
   const shared = {}
   const { app, look } = await tableOf(app => {

@@ -11,7 +11,7 @@ import { cutText, fencedCode, presentItems, textOrJson, visibleLine } from '../.
 import { findProfile, SEARCH, type Flags } from '../command.js'
 import type { Formatter } from '../terminal.js'
 import { comparisonLines, differencesOf, replayOnService, serviceOf } from './compare.js'
-import type { RouteData } from './lifecycle.js'
+import type { RouteData } from '../../reading/hook-order.js'
 import { listLines } from './profiles.js'
 
 const MAX_LIMIT = 100

@@ -3,6 +3,7 @@ import { declaredPlace } from '../../errors/declared-place.js'
 import { packageOf } from '../../errors/stack-frame.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
 import { groupedBy } from '../../parts/read.js'
+import { methodsText } from '../../routing/route-table.js'
 import { isMeasured } from '../../store/profile.js'
 import { foldedContent, formatTime, noteText, placeElement, statusBadge, markupTable } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
@@ -87,7 +88,7 @@ export function routesTable (
     left > 0 && `${formatCount(left, 'more route is', 'more routes are')} not shown.`
   ])
   const rows = routes.map((route) => routeRow(route, editor, base))
-  const columns = ['Route', 'Hooks', ...numbered, 'Last', 'Request']
+  const columns = ['Route', 'Hooks', ...numbered, 'Last', 'Try']
   return [texts.length > 0 && noteText(texts.join(' ')), markupTable('Routes', columns, rows, 'rows routes')]
 }
 
@@ -98,10 +99,13 @@ function routeRow (route: RoutesView['routes'][number], editor: EditorLink | nul
   const items = hooks.map(({ stage, name, source, plugin = 'of the route' }) =>
     html`<li>${stage} ${codeOf(name)}${source === undefined ? plugin : placeElement(source, editor)}</li>`)
   const shown = hooks.length > 0 && foldedContent(formatCount(hooks.length, 'hook'), html`<ol>${items}</ol>`)
-  const otherName = name !== `${methods.join('|')} ${pattern}` && html` <span class="facts">${visibleLine(name)}</span>`
-  const tries = methods.filter((method) => method !== 'HEAD').map((method) =>
-    html`<a href="${base}/routes/try?${String(new URLSearchParams({ method, url: pattern }))}">\
-Try<span class="hidden-visually"> ${method} ${visibleLine(pattern)}</span></a> `)
+  const shownMethods = methodsText(methods)
+  const declared = `${shownMethods} ${pattern}`
+  const otherName = name !== declared && html` <span class="facts">${visibleLine(name)}</span>`
+  const tried = shownMethods === 'ALL' ? ['GET'] : methods.filter((method) => method !== 'HEAD')
+  const tries = tried.map((method) =>
+    html`<a href="${base}/routes/try?${String(new URLSearchParams({ method, url: pattern }))}" \
+aria-label="Try ${method} ${visibleLine(pattern)}">${method}</a> `)
   const numbers = Object.entries({
     requests: html`<a href="${base}/search?${String(search)}">${count}</a>`,
     failures,
@@ -109,11 +113,11 @@ Try<span class="hidden-visually"> ${method} ${visibleLine(pattern)}</span></a> `
     p95: formatTime(p95),
     queries
   }).map(([label, one]) => html`<td class="number" data-label="${label}">${count > 0 && one}</td>`)
-  return html`<tr${failures > 0 && html` class="has-problem"`}><td class="text">${methods.join('|')} \
-${visibleLine(pattern)}${otherName}${source !== undefined && html`<div>${declaredAt(source, editor)}</div>`}</td>
+  return html`<tr${failures > 0 && html` class="has-problem"`}><td class="text">${visibleLine(declared)}\
+${otherName}${source !== undefined && html`<div>${declaredAt(source, editor)}</div>`}</td>
 <td>${shown}</td>${numbers}
 <td>${lastStatus !== undefined && statusBadge(lastStatus)}</td>
-<td>${tries}</td></tr>`
+<td data-label="try">${tries}</td></tr>`
 }
 
 /** The line of a framework that declares all routes is not the place of one of them: its name is. */

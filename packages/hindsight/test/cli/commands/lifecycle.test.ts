@@ -222,7 +222,7 @@ t.test('an application that creates its own instance and listens needs no plugin
   const { code, out, err } = await lifecycle(path)
   t.same([code, err], [0, ''])
   t.equal(out, [
-    ['ANY /any', `    ${here}`],
+    ['ALL /any', `    ${here}`],
     ['GET /␛[31m', `    red␛[31m␊  onRequest (${here})`, `    limit (route, ${here})`],
     ['GET /host', `    ofHost (${here})`]
   ].map(([title, handler, added]) =>

@@ -70,10 +70,23 @@ inBothProducts('each route has its hooks in order, its place and the numbers of 
   t.match(wrong.body, /the routes can be ordered by Requests, Failures, p50, p95, Queries/)
 })
 
+inBothProducts('a route of all methods has one link, another one a link for each method', async (t, build) => {
+  const app = await build((app) => {
+    app.all('/files/*', async () => 'ok')
+    app.route({ method: ['GET', 'POST'], url: '/notes', handler: async () => 'ok' })
+  })
+  const page = await load(app, '/_profiler/routes')
+  const rows = [...page.querySelectorAll('.routes tbody tr')]
+  const names = rows.map((row) => row.querySelector('td.text')?.firstChild?.textContent?.trim())
+  t.same(names, ['ALL /files/*', 'GET|POST /notes'])
+  const links = rows.map((row) => [...row.querySelectorAll('a[aria-label]')].map((link) => link.getAttribute('aria-label')))
+  t.same(links, [['Try GET /files/*'], ['Try GET /notes', 'Try POST /notes']])
+})
+
 inBothProducts('a request of a route can be written and sent; an unsafe method is asked for', async (t, build) => {
   const app = await build(declare)
   const page = await load(app, '/_profiler/routes')
-  const link = [...page.querySelectorAll('.routes a')].find(({ textContent }) => /^Try POST \/orders$/.test(textContent ?? ''))
+  const link = page.querySelector('.routes a[aria-label="Try POST /orders"]')
   const shown = await load(app, link?.getAttribute('href') ?? '')
   const valueOf = (name: string): string => shown.querySelector<HTMLInputElement>(`form [name=${name}]`)?.value ?? ''
   t.same([valueOf('method'), valueOf('url'), valueOf('body')], ['POST', '/orders', '{\n  "amount": 2,\n  "note": "t"\n}'])
