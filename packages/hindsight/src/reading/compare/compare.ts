@@ -1,10 +1,11 @@
 import { attemptCall } from '../../call.js'
 import { mainCause } from '../../errors/exception.js'
+import { isClientHeader } from '../../http/requests.js'
 import { byOrder, labelOf, resultsOf } from '../../parts/read.js'
 import { parts as allParts } from '../../parts/index.js'
 import type { ComparedSection, Part, PartTime } from '../../parts/part.js'
 import { isOneFailed } from '../../parts/pairing.js'
-import { flattenPaths, kindOf, Section, type Values } from '../../parts/section.js'
+import { flattenPaths, kindOf, Section, type Difference, type Values } from '../../parts/section.js'
 import { isSuccess, type Profile } from '../../store/profile.js'
 import { timeText } from './last-success.js'
 
@@ -34,6 +35,37 @@ export function compareProfiles (a: Profile, b: Profile, parts: readonly Part[] 
     equal: sections.reduce((sum, { equal }) => sum + equal, 0),
     sections
   }
+}
+
+/** A difference with the label of its section. */
+export type RankedDifference = Difference & { label: string }
+
+/** Sections of what follows from other differences. */
+const EFFECTS: ReadonlySet<string> = new Set(['exceptions', 'response', 'logs', 'events'])
+/** What a request is refused for by its client: then the headers of the client may be the cause. */
+const REFUSALS: ReadonlySet<number> = new Set([401, 403, 406])
+
+/**
+ * All differences in one order: what may be a cause, times, and what follows. `ofClient`: cookies and headers that each
+ * client has its own of, unless one of the requests was refused.
+ */
+export function rankedDifferences (
+  { a, b, sections }: Comparison
+): Record<'shown' | 'ofClient', RankedDifference[]> {
+  const isRefused = REFUSALS.has(a.status) || REFUSALS.has(b.status)
+  const rankOf = (section: string, what: string): number => {
+    const header = /^header (.+)$/.exec(what)?.[1] ?? ''
+    const isOfClient = isClientHeader(header) || /^(?:set-)?cookie$/.test(header) || what === 'client'
+    if (isOfClient && !isRefused) return 3
+    if (section === 'times') return 1
+    return EFFECTS.has(section) || what === 'status' ? 2 : 0
+  }
+  const all = sections.flatMap(({ name, label, differences }) =>
+    differences.map((one) => ({ ...one, label, rank: rankOf(name, one.what) })))
+    .sort((one, other) => one.rank - other.rank)
+  const of = (isOfClient: boolean): RankedDifference[] =>
+    all.filter(({ rank }) => (rank === 3) === isOfClient).map(({ rank: _, ...one }) => one)
+  return { shown: of(false), ofClient: of(true) }
 }
 
 /** Milliseconds, and how many times as long: from both on, two times are different. */

@@ -51,11 +51,12 @@ function shellWord (text: string): string {
 const test: Format = ({ method, target, headers, body, bodyKind, masked }, head, profile) => {
   const { status, route, url } = profile
   let purpose = '// It passes as long as the request has the same status as then. Add what should be true.'
-  let assertion = `assert.equal(response.statusCode, ${status})`
+  let assertion = `assert.equal(response.statusCode, ${status}, response.body)`
   if (isFailure(profile) && status >= 400) {
     purpose = '// It fails as long as the failure exists, and passes when it is fixed. Add what should be true then.'
     const repaired = status >= 500 ? '< 500' : `!== ${status}`
-    assertion = `assert.ok(response.statusCode ${repaired}, 'the status is ' + response.statusCode + ' again')`
+    const message = "'the status is ' + response.statusCode + ' again: ' + response.body"
+    assertion = `assert.ok(response.statusCode ${repaired}, ${message})`
   }
   return presentItems([
     ...head.map((line) => `// ${line}`),

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { compareProfiles, type Comparison } from '../../../src/reading/compare/compare.js'
+import { compareProfiles, rankedDifferences, type Comparison } from '../../../src/reading/compare/compare.js'
 import { normalizeVolatile } from '../../../src/parts/section.js'
 import { readProfile, type Profile } from '../../../src/store/profile.js'
 import { failure, profile } from '../../parts/fixture.js'
@@ -120,6 +120,20 @@ t.test('sections with differences come first, and volatile values last', async (
     told(comparison, 'always'),
     ['response | header date | "x" | "y"', 'response | header content-security-policy | "script-src \'nonce-x\'" | "script-src \'nonce-y\'"']
   )
+})
+
+t.test('all differences have one order: causes, times, and what follows; those of clients are apart', async (t) => {
+  const of = (changes: object, status: number, query: string, duration: number, message: string): Profile => profile('000001', {
+    ...request(changes), status, duration, url: `http://h/a?x=${query}`, logs: [line(message)]
+  })
+  const before = of({ headers: { cookie: 'a', accept: 'x/y', 'x-tenant': 'one' } }, 200, '1', 332, 'a')
+  const after = of({ headers: { cookie: 'b', accept: 'x/y', 'x-tenant': 'two' } }, 200, '2', 914, 'b')
+  const namesIn = (a: Profile, b: Profile) => {
+    const { shown, ofClient } = rankedDifferences(compareProfiles(a, b))
+    return [shown.map(({ what }) => what), ofClient.map(({ what }) => what)]
+  }
+  t.same(namesIn(before, after), [['query x', 'header x-tenant', 'duration', 'info app', 'info app'], ['header cookie']])
+  t.same(namesIn(before, { ...after, status: 401 })[1], [], 'of a refusal a cookie may be the cause')
 })
 
 t.test('comparing a failure with a success lists the exception and the status', async (t) => {

@@ -38,7 +38,7 @@ t.test('a test is readable', async (t) => {
       "content-type": "application/json"
     }
   })
-  assert.ok(response.statusCode < 500, 'the status is ' + response.statusCode + ' again')
+  assert.ok(response.statusCode < 500, 'the status is ' + response.statusCode + ' again: ' + response.body)
 })
 `)
 })
