@@ -10,6 +10,8 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   _profiler_stream: 'New profiles that match the criteria, as server-sent events `profile`; and `waiting` with the tokens of requests that have not ended, when they change',
   _profiler_waiting: 'The [requests that have not ended](../how-to/waiting.md) after a second, in this process',
   _profiler_trace_waits: 'Traces what new requests wait for: `trace=1`, or no longer: `trace=0`',
+  _profiler_mcp: 'Answers a message of the [Model Context Protocol](../how-to/markdown.md#let-an-assistant-search-the-profiles); needs no token of a form. `replay=1` permits replays',
+  _profiler_mcp_other: 'Other methods: 405, with `Allow: POST`',
   _profiler_asset: 'A stylesheet or script of the pages and of the toolbar',
   _profiler: 'One profile: a page, JSON or Markdown by `Accept`, or by the suffix `.json` or `.md`. `panel` selects a panel',
   _profiler_as: 'The request of a profile in another format: see the command [to](cli.md#to)',
@@ -56,7 +58,7 @@ In the service they are routes of the application. With \`profilerRole\` the rou
 Fastify instance has them. If the plugin is registered with a prefix, they have that prefix.
 
 - GET routes answer HEAD, too.
-- POST needs the token of a form of these pages.
+- POST needs the token of a form of these pages, except where the table says otherwise.
 - A request of another site is refused with 403.
 - Responses have \`Cache-Control: no-store\`.
 

@@ -7,13 +7,14 @@ import type { Observer } from './observer.js'
 import { PROFILER_SEGMENTS } from './http/requests.js'
 import { LastHook, internalHook } from './recording/hooks.js'
 import { requestContext, traceOf, type RequestContext } from './recording/trace.js'
-import type { HindsightOptions } from './options.js'
+import type { HindsightOptions, ProfilerSettings } from './options.js'
 import { addRequestHooks, addRouteHooks } from './parts/hooks.js'
 import { recordHooks } from './recording/application-hooks.js'
 import { timeHandlers } from './recording/handler-time.js'
 import { preparedDrivers, preparedQueues } from './queries/channel.js'
 import { MemoryStorage } from './store/memory.js'
-import { checkStorageSetting } from './store/open.js'
+import { checkStorageSetting, DEFAULT_DATA_DIR } from './store/open.js'
+import { announceServer } from './store/running-servers.js'
 import { presentItems } from './view/text.js'
 import { warmUp } from './warm-up.js'
 
@@ -134,7 +135,7 @@ export function beginObservation (app: FastifyInstance, opening: Opening, starte
       await observer?.pages?.close()
     })
   }
-  if (debug && opening.settings !== null) addStartMessage(app)
+  if (debug && opening.settings !== null) addStartMessage(app, opening.settings)
   const handler = setting === 'always' ? timeHandlers(app, (trace) => observer?.collectRequest(trace)) : null
   // A response begins with the hook before.
   response.addTo(app)
@@ -153,13 +154,14 @@ export function beginObservation (app: FastifyInstance, opening: Opening, starte
 
 /**
  * Starts the thread of the store when the application listens, and prints the address of the profiler: with a
- * lifecycle to the log, and else to a terminal.
+ * lifecycle to the log, and else to standard error, which need not be a terminal.
  */
 export function addStartMessage (
-  app: FastifyInstance, stderr: Pick<NodeJS.WriteStream, 'isTTY' | 'write'> = process.stderr
+  app: FastifyInstance, { dataDir = DEFAULT_DATA_DIR }: ProfilerSettings,
+  stderr: Pick<NodeJS.WriteStream, 'write'> = process.stderr
 ): void {
   app.addHook('onListen', function printAddress (done) {
-    const { hasProfiles, lifecycle, profilerUrl } = app.hindsight
+    const { hasProfiles, lifecycle, profilerUrl, closing } = app.hindsight
     // What takes long to load may come later than this.
     if (hasProfiles) app.hindsight.profiler.warmUp()
     setImmediate(() => {
@@ -167,11 +169,14 @@ export function addStartMessage (
       warmUp((instance) => beginObservation(instance, beginServices(instance, WARM_UP, null, new Set())).ready)
         .catch(() => {})
     })
+    const { NODE_ENV, NODE_TEST_CONTEXT } = process.env
     if (profilerUrl !== null) {
+      // For commands; until the application closes.
+      if (NODE_ENV !== 'test') closing.push(announceServer(dataDir, profilerUrl))
       const message = `Profiler: ${profilerUrl}${observedDrivers()}`
-      const isInteractive = stderr.isTTY === true && !cluster.isWorker && process.env.NODE_ENV !== 'test'
+      const isTest = NODE_ENV === 'test' || NODE_TEST_CONTEXT !== undefined
       if (lifecycle !== null) app.log.info({ channel: 'profiler' }, message)
-      else if (isInteractive) stderr.write(`${message}\n`)
+      else if (!cluster.isWorker && !isTest) stderr.write(`${message}\n`)
     }
     done()
   })

@@ -3,7 +3,9 @@ import { EventEmitter } from 'node:events'
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderShortError } from './error-page/plain-pages.js'
-import { isRetrieval, PROFILER_SEGMENTS, pathnameOf, pathOf, errorRepresentation } from './http/requests.js'
+import {
+  isRetrieval, MCP_PATH, PAGE_PATHS, PROFILER_SEGMENTS, pathnameOf, pathOf, errorRepresentation
+} from './http/requests.js'
 import { recordRefused } from './http/refused-message.js'
 
 /** Whether a private Fastify instance is being made: the preload ignores it. */
@@ -18,11 +20,14 @@ const REQUEST_START = 'http.server.request.start'
  * hooks.
  */
 export function pageServer (app: FastifyInstance) {
-  const { base, mayReceiveDetails, warn } = app.hindsight
+  const { base, isDebugClient, mayReceiveDetails, warn } = app.hindsight
   let pages: Promise<FastifyInstance> | null = null
   // As exact as the routes are: other spellings are requests of the application.
   const isProfilerPage = (path: string): boolean =>
     path.startsWith(`${base}/`) && PROFILER_SEGMENTS.includes(path.slice(base.length + 1).split('/', 1)[0] ?? '')
+  // These routes themselves refuse the pages of other sites, with the status 403.
+  const mayAsk = (path: string, request: FastifyRequest): boolean =>
+    [MCP_PATH, ...PAGE_PATHS].includes(path.slice(base.length)) ? isDebugClient(request) : mayReceiveDetails(request)
   function serve (raw: IncomingMessage, response: ServerResponse): void {
     pages ??= openPages(app)
     pages.then((instance) => { instance.routing(raw, response) }, (error: unknown) => {
@@ -35,9 +40,9 @@ export function pageServer (app: FastifyInstance) {
   const endSearch = receiveFirst(app, (raw, response) => {
     // Fastify refuses requests then, and closes their connections.
     if (app.hindsight.isClosing) return false
-    if (!isProfilerPage(pathOf(raw.url ?? '/').replace(/[?#].*$/s, ''))) return false
+    const path = pathOf(raw.url ?? '/').replace(/[?#].*$/s, '')
     // Access depends on nothing else of a request.
-    if (!mayReceiveDetails({ raw, headers: raw.headers } as FastifyRequest)) return false
+    if (!isProfilerPage(path) || !mayAsk(path, { raw, headers: raw.headers } as FastifyRequest)) return false
     serve(raw, response)
     return true
   })
@@ -45,7 +50,8 @@ export function pageServer (app: FastifyInstance) {
   return {
     /** Answers other requests for a page, such as injected ones; false: the request is for the application. */
     serve (request: FastifyRequest, reply: FastifyReply): boolean {
-      if (!isProfilerPage(pathnameOf(request)) || !mayReceiveDetails(request)) return false
+      const path = pathnameOf(request)
+      if (!isProfilerPage(path) || !mayAsk(path, request)) return false
       reply.hijack()
       serve(request.raw, reply.raw)
       return true

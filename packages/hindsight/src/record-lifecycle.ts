@@ -50,7 +50,7 @@ export async function recordLifecycle (
   }
   opening.publish(await openServices(setup, prepared))
   if (debug && settings !== null) addArrivalHook(app)
-  if (debug && settings !== null) addStartMessage(app)
+  if (debug && settings !== null) addStartMessage(app, settings)
   return {
     addLastHooks () {
       handler?.addTo(app)

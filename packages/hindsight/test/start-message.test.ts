@@ -1,4 +1,4 @@
-import { execFile, spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,8 +23,8 @@ function openLog () {
   return { logger: { level: 'info', stream }, lines }
 }
 
-/** An application with the package and a terminal as standard error, and what was printed there. */
-async function observed (t: Test, isTTY: boolean, options: HindsightOptions = {}) {
+/** An application with the package, and what was printed to standard error. */
+async function observed (t: Test, options: HindsightOptions = {}) {
   const { logger, lines } = openLog()
   const app = Fastify({ logger })
   t.teardown(() => app.close())
@@ -32,7 +32,7 @@ async function observed (t: Test, isTTY: boolean, options: HindsightOptions = {}
   const write = (text: string | Uint8Array) => printed.push(String(text)) > 0
   await app.register(async (part: FastifyInstance) => {
     await part.register(hindsight, { debug: true, profiler: { storage: 'memory' }, ...options })
-    addStartMessage(part, { isTTY, write })
+    addStartMessage(part, {}, { write })
   }, { prefix: '/part' })
   return { app, lines, printed }
 }
@@ -66,11 +66,12 @@ t.test('without debug mode and without profiles, the service logs no address', a
   }
 })
 
-t.test('with the package a terminal shows the address once, and the log does not change', async (t) => {
-  const { NODE_ENV: environment } = process.env
+t.test('with the package standard error has the address once, and the log does not change', async (t) => {
+  const { NODE_ENV, NODE_TEST_CONTEXT } = process.env
   delete process.env.NODE_ENV
-  t.teardown(() => { if (environment !== undefined) process.env.NODE_ENV = environment })
-  const { app, lines, printed } = await observed(t, true)
+  delete process.env.NODE_TEST_CONTEXT
+  t.teardown(() => { Object.assign(process.env, { ...NODE_ENV && { NODE_ENV }, ...NODE_TEST_CONTEXT && { NODE_TEST_CONTEXT } }) })
+  const { app, lines, printed } = await observed(t)
   await app.inject('/part/')
   t.same(printed, [], 'an injected request prints nothing')
   const origin = await app.listen({ port: 0, host: '0.0.0.0' })
@@ -78,22 +79,21 @@ t.test('with the package a terminal shows the address once, and the log does not
   t.match(origin, /^http:\/\/127\.0\.0\.1:\d+$/)
   t.equal((await fetch(`${origin}/part/_profiler/`)).status, 200)
   t.notMatch(JSON.stringify(lines), 'Profiler: ')
-  const socket = await observed(t, true)
+  const socket = await observed(t)
   const folder = mkdtempSync(join(tmpdir(), 'hindsight-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
   await socket.app.listen({ path: join(folder, 'socket') })
   t.same(socket.printed, [], 'a Unix socket has no address')
-  const piped = await observed(t, false)
-  await piped.app.listen({ port: 0 })
-  t.same(piped.printed, [], 'standard error is not a terminal')
-  process.env.NODE_ENV = 'test'
-  const test = await observed(t, true)
-  await test.app.listen({ port: 0 })
-  t.same(test.printed, [], 'the environment is that of tests')
+  for (const variables of [{ NODE_ENV: 'test' }, { NODE_TEST_CONTEXT: 'child-v8' }]) {
+    Object.assign(process.env, variables)
+    const test = await observed(t)
+    await test.app.listen({ port: 0 })
+    t.same(test.printed, [], `a test: ${JSON.stringify(variables)}`)
+    for (const name of Object.keys(variables)) delete process.env[name]
+  }
 })
 
-const hasScript = spawnSync('script', ['--version']).status === 0
-t.test('the preload prints the address to a terminal, in debug mode', { skip: !hasScript }, async (t) => {
+t.test('the preload prints the address in debug mode, where no terminal is attached', async (t) => {
   const root = join(import.meta.dirname, '../../..')
   const file = join(testdir(t, {
     'app.mjs': `import Fastify from '${join(root, 'node_modules/fastify/fastify.js')}'
@@ -101,12 +101,13 @@ const app = Fastify()
 await app.listen({ port: 0 })
 await app.close()`
   }), 'app.mjs')
-  const command = `node --import=tsx --import=${join(root, 'packages/hindsight/src/register.ts')} ${file}`
-  const started = async (env: Record<string, string>) => {
+  const args = ['--import=tsx', `--import=${join(root, 'packages/hindsight/src/register.ts')}`, file]
+  const started = async (variables: Record<string, string>) => {
     const { NODE_ENV: _environment, ...inherited } = process.env
-    const options = { cwd: root, env: { ...inherited, STORAGE_URL: 'memory', ...env } }
-    const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], options)
-    return stdout.trim()
+    const options = { cwd: root, env: { ...inherited, STORAGE_URL: 'memory', ...variables } }
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args, options)
+    t.equal(stdout, '')
+    return stderr.trim()
   }
   // Drivers that the folder of this process resolves are named.
   t.match(await started({}), /^Profiler: http:\/\/127\.0\.0\.1:\d+\/_profiler\/ \(with queries of pg 8\.\d+\.\d+, if it uses them\)$/)

@@ -1,4 +1,7 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { ParseArgsConfig } from 'node:util'
+import { DEFAULT_DATA_DIR, PRODUCTION_DATA_DIR, STORE_FILE } from '../store/open.js'
 import { newestOf } from '../store/follow.js'
 import { TOKEN_PATTERN, readProfile, type Profile } from '../store/profile.js'
 import { CRITERIA as FIELDS, readSearch, type SearchQuery } from '../store/search-query.js'
@@ -79,4 +82,12 @@ export async function findProfile (store: ProfileStorage, wanted: string, criter
   const profile = await store.get(token)
   if (profile === undefined) throw new Error(`Token "${token}" was not found.`)
   return readProfile(profile)
+}
+
+/** The folder of the store that flags or environment name, as the application has it. */
+export function dataFolder (flags: Flags): string {
+  const folders = [DEFAULT_DATA_DIR, PRODUCTION_DATA_DIR]
+  if (process.env.NODE_ENV === 'production') folders.reverse()
+  const found = folders.find((folder) => existsSync(join(folder, STORE_FILE))) ?? folders[0]
+  return String(flags['data-dir'] || process.env.DATA_DIR || found)
 }

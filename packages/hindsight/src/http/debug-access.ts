@@ -156,7 +156,8 @@ function isBoundBeyondLoopback (app: FastifyInstance): boolean {
 const ADDRESS_HEADER = new RegExp('(?:^|-)(?:(?:forward(?:ed)?|proxied|original)-for|coming-from|ip(?:v[46])?|' +
   '(?:client|real|remote|originating|connecting|connection|external|source|socket|viewer|user|peer)-?' +
   '(?:ip(?:v[46])?|addr(?:ess)?))$')
-const HOST_HEADER = /(?:^|-)(?:forwarded-(?:host|server)|original-host)$/
+/** `X-Forwarded-Host`, `X-Original-Host` and similar headers. */
+export const HOST_HEADER = /(?:^|-)(?:forwarded-(?:host|server)|original-host)$/
 /** Other headers that proxies add. */
 const PROXY_HEADER = new RegExp('^x-forwarded(?:-|$)|-forwarded-proto$|^(?:cdn-loop|cf-(?:ray|visitor|ipcountry)|' +
   'fastly-ssl|front-end-https|x-(?:amz-cf-id|arr-(?:ssl|log-id)|azure-(?:ref|fdid)|nginx-proxy|original-proto|proto|' +

@@ -83,6 +83,11 @@ export function isRetrieval ({ method }: { method: string }): boolean {
 /** The first segments of the profiler's paths: its pages, the toolbar and previews of error pages. */
 export const PROFILER_SEGMENTS: readonly string[] = ['_profiler', '_wdt', '_error']
 
+/** Where models connect. */
+export const MCP_PATH = '/_profiler/mcp'
+/** What pages of other servers request for their toolbar. */
+export const PAGE_PATHS: readonly string[] = ['/_wdt/toolbar.js', '/_wdt/requests.json']
+
 /** Whether a path is the profiler's; `base`: the prefix of the application. */
 export function isProfilerPath (path: string, base = ''): boolean {
   return path.startsWith(base) && PROFILER_SEGMENTS.includes(firstSegment(path.slice(base.length)))

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Criteria } from './criteria.js'
 import type { ProfileStorage } from './storage.js'
-import { isNoise, type ProfileSummary } from './profile.js'
+import { isNoise, readProfile, TOKEN_PATTERN, type Profile, type ProfileSummary } from './profile.js'
 
 type Searchable = Pick<ProfileStorage, 'search'>
 
@@ -17,6 +17,7 @@ export interface FollowOptions {
 }
 
 const MAX_BATCH = 1_000
+export const NOTHING_FOUND = 'No stored profile matches.'
 
 /** Yields new profiles that match, oldest first, until the signal aborts. A store that fails is searched again. */
 export async function * followProfiles (store: Searchable, options: FollowOptions): AsyncGenerator<ProfileSummary[]> {
@@ -54,4 +55,19 @@ export async function newestOf (store: Searchable, criteria: Criteria): Promise<
     if (next === null) return newest
     cursor = next
   }
+}
+
+/** The profile of a token, or for `latest` the newest that matches the criteria. Throws when there is none. */
+export async function findProfile (
+  store: Searchable & Pick<ProfileStorage, 'get'>, wanted: string, criteria: Criteria = {}
+): Promise<Profile> {
+  let token: string | undefined = wanted
+  if (wanted === 'latest') token = (await newestOf(store, criteria))?.token
+  else if (!TOKEN_PATTERN.test(wanted)) {
+    throw new Error(`"${wanted}" is neither a token of six hexadecimal digits nor "latest".`)
+  }
+  if (token === undefined) throw new Error(NOTHING_FOUND)
+  const profile = await store.get(token)
+  if (profile === undefined) throw new Error(`Token "${token}" was not found.`)
+  return readProfile(profile)
 }

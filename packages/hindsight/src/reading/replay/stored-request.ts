@@ -1,4 +1,5 @@
 import createError from '@fastify/error'
+import { HOST_HEADER } from '../../http/debug-access.js'
 import { percentDecoded } from '../../http/requests.js'
 import { MASKED } from '../../mask/mask.js'
 import { dataOf, isObject, type Data } from '../../parts/read.js'
@@ -51,9 +52,23 @@ const TRUNCATED = /… \([\d,.\s]+ more (?:bytes|characters|items|fields)\)$/
 /** The text that replaces a value that has no form in JSON. */
 const SUBSTITUTE = /^\[(?:binary, \d+ bytes|stream |file |too deep\]|circular\]|unreadable: |function )/
 
-/** Whether a method is safe (RFC 9110, section 9.2.1). */
+/** Whether a method is safe (RFC 9110, section 9.2.1; RFC 10008 for QUERY). */
 export function isSafe (method: string): boolean {
-  return ['GET', 'HEAD', 'OPTIONS', 'TRACE'].includes(method)
+  return ['GET', 'HEAD', 'OPTIONS', 'QUERY', 'TRACE'].includes(method)
+}
+
+/** Whether all that a request names as its host is this machine, or the host by which the application is known. */
+export function namesOnlyHost ({ origin, target, headers }: StoredRequest, host: string): boolean {
+  const { host: sent = [], forwarded: elements = [] } = headers
+  // Some frameworks read X-Host, which no proxy adds.
+  const named = Object.entries(headers).filter(([name]) => name === 'x-host' || HOST_HEADER.test(name))
+  const ofElements = [elements].flat().flatMap((text) => text.match(/(?<=\bhost=)[^;,]*/gi) ?? [])
+  const ofProxies = named.flatMap(([, values]) => values).flatMap((text) => text.split(','))
+  const authorities = [origin.replace(/^\w+:\/\//, ''), sent, ofProxies, ofElements].flat()
+  return !target.startsWith('//') && authorities.every((authority) => {
+    const name = authority.trim().replace(/^"|"$/g, '').replace(/:\d*$/, '').toLowerCase()
+    return name === host || /^(?:(?:[\w-]+\.)*localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(name)
+  })
 }
 
 /** Reads the request of a profile. Throws a `NotSendableError` when the profile has none that could be sent. */

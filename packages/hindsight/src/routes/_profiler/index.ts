@@ -5,6 +5,7 @@ import { isRetrieval, prefersHtml } from '../../http/requests.js'
 import { assets, noticePage } from '../../reading/pages/layout.js'
 import { visibleJson } from '../../view/text.js'
 import listRoutes from './list.js'
+import mcpRoutes from './mcp.js'
 import profileRoutes from './profile.js'
 import replayRoutes from './replay.js'
 import {
@@ -32,7 +33,7 @@ export default async function profilerRoutes (app: FastifyInstance): Promise<voi
   // Parsers of the application are replaced.
   if (app.hasContentTypeParser(FORM)) app.removeContentTypeParser(FORM)
   await app.register(formbody, { bodyLimit: FORM_LIMIT })
-  for (const routes of [listRoutes, profileRoutes, replayRoutes]) await app.register(routes)
+  for (const routes of [listRoutes, mcpRoutes, profileRoutes, replayRoutes]) await app.register(routes)
   for (const { name, routes } of app.hindsight.parts) {
     if (routes === undefined) continue
     const problem = `The routes of the part "${name}" were not added`

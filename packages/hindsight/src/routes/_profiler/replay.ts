@@ -8,6 +8,7 @@ import {
   type Fields
 } from './responses.js'
 import type { Coverage, SentAgain } from '../../reading/pages/coverage.js'
+import type { ReplayOutcome } from '../../reading/mcp/tools.js'
 import type { RouteFilter } from '../../reading/pages/routes.js'
 import { exampleOf } from '../../reading/replay/example.js'
 import type { RequestText } from '../../reading/replay/edited.js'
@@ -18,6 +19,7 @@ const UnsafeError = createError('HINDSIGHT_BAD_FIELD',
   'Invalid "confirm": %s is not safe (RFC 9110, section 9.2.1): send confirm=1, too.', 400)
 
 const VALUE = 'value.'
+const OTHER_HOST = 'The request names another host than that of the application: it is not sent.'
 const OTHER_FIELDS = ['form_token', 'confirm', 'method', 'url', 'headers', 'body']
 
 /**
@@ -107,6 +109,37 @@ async function sendEdited (
     await sendPage(request, reply.code(statusCode), (options) =>
       replayPage(view, { ...options, parts, chosen }, sent))
     return undefined
+  }
+}
+
+/**
+ * Replays the request of a profile for a model. What clients wrote decides only about path, headers and body: a request
+ * that names another host than that of the application is refused.
+ */
+export async function replayProfile (
+  request: FastifyRequest, profile: Profile, values: Fields, isConfirmed: boolean
+): Promise<ReplayOutcome> {
+  const { storedRequest, isSafe, namesOnlyHost } = await import('../../reading/replay/stored-request.js')
+  const { replayRequest } = await import('../../reading/replay/replay.js')
+  const { compareProfiles } = await import('../../reading/compare/compare.js')
+  const { app, originOf, parts } = request.server.hindsight
+  const { masked } = storedRequest(profile)
+  const fields = Object.fromEntries(Object.entries(values).map(([name, value]) => [VALUE + name, value]))
+  const known = valuesOf(fields, [], masked, masked)
+  const stored = storedRequest(profile, ({ name }) => known.get(name))
+  if (!namesOnlyHost(stored, originOf(request).host)) throw new NotAvailableError(OTHER_HOST)
+  if (!isSafe(stored.method) && !isConfirmed) {
+    const problem = `${stored.method} is not safe, and may repeat side effects: "confirm": true sends it`
+    throw new BadFieldError('confirm', problem)
+  }
+  const again = await replayContext.run({ replayOf: profile.token }, replayRequest, app, stored)
+  const { token, status, exceptions } = again
+  return {
+    token,
+    status,
+    failed: status >= 400 || exceptions.length > 0,
+    unset: masked.map(({ name }) => name).filter((name) => !known.has(name)),
+    comparison: compareProfiles(profile, again, parts)
   }
 }
 
@@ -208,7 +241,7 @@ async function sendRequest (request: FastifyRequest, reply: FastifyReply): Promi
 function written (request: FastifyRequest, method: string, target: string): Profile {
   const { host } = request
   const { ip } = request.server.hindsight.originOf(request)
-  const hasBody = /^(?:POST|PUT|PATCH)$/.test(method)
+  const hasBody = /^(?:POST|PUT|PATCH|QUERY)$/.test(method)
   const headers = { host, accept: '*/*', ...hasBody && { 'content-type': 'application/json' } }
   const { instance, options } = request.server.hindsight.routeTable.routes
     .find(({ methods, pattern }) => methods.includes(method) && pattern === target) ?? {}
