@@ -18,13 +18,15 @@ ${criteria}\`\`\`
   }))
   return `# Command line
 
-\`npx fastify-hindsight\` reads the store of profiles, also while the application does not run. The
-store is that of \`STORAGE_URL\` and \`DATA_DIR\`, or of \`--storage\` and \`--data-dir\`. [Search
-criteria](search.md) describes the criteria.
+\`npx fastify-hindsight app.js\` starts an application with the
+[preload](../how-to/existing-application.md#one-command). The commands read the store of profiles,
+also while the application does not run. The store is that of \`STORAGE_URL\` and \`DATA_DIR\`, or of
+\`--storage\` and \`--data-dir\`. [Search criteria](search.md) describes the criteria.
 
 | exit code | meaning |
 |---|---|
 | 0 | done |
+| that of the application | where the command has started one; after a signal, the same signal ends the command |
 | 1 | something was not found, or failed, or the command line is invalid; the message is on the standard error |
 | 2 | the answer needs attention: \`list --issues\` has found a profile, \`queries\` a failure or a problem, \`compare\` a difference, \`waiting\` a request that has not ended; the request of \`replay\` has failed again |
 

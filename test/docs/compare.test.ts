@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import t from 'tap'
 import { executeCommand } from '../../packages/hindsight/src/cli/run.js'
@@ -44,6 +45,7 @@ t.test('each command of docs/how-to/compare.md has the described effect', async 
       continue
     }
     const args = words.slice(2).map((word) => word.replace('http://127.0.0.1:3000', url).replace('…', 'x'))
+      .map((word) => word === 'orders.test.mjs' ? join(dataDir, word) : word)
     const isReplay = args[0] === 'replay'
     const [out, err] = [new PassThrough(), new PassThrough()]
     const more = isReplay ? (args.includes('--url') ? ['--yes'] : ['--url', url]) : ['--data-dir', dataDir]

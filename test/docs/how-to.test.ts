@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyPluginAsync } from 'fastify'
 import t from 'tap'
 import { testdir } from '../../packages/hindsight/test/support/folder.js'
 import { build, profileOf } from '../../packages/hindsight/test/support/app.js'
@@ -16,6 +16,15 @@ function marked (page: string, wanted: string): Snippet {
   if (found === undefined) throw new Error(`${page} has no piece marked "${wanted}"`)
   return found
 }
+
+t.test('existing-application.md: a plugin of fastify-cli is at the root', async (t) => {
+  const { default: plugin } = await runSnippet(marked('existing-application', 'run: fastify-cli'), folder) as { default: FastifyPluginAsync }
+  t.equal(plugin.length, 2, 'fastify-cli refuses an async function with fewer parameters')
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(plugin)
+  t.ok((await app.inject('/nowhere')).headers['x-debug-token'], 'unknown URLs leave profiles')
+})
 
 t.test('profile-one-request.md', async (t) => {
   process.env.PROFILE_KEY = 'correct-horse'

@@ -12,6 +12,7 @@ import { addRequestHooks, addRouteHooks } from './parts/hooks.js'
 import { recordHooks } from './recording/application-hooks.js'
 import { timeHandlers } from './recording/handler-time.js'
 import { preparedDrivers, preparedQueues } from './queries/channel.js'
+import { announceStart, START_FILE } from './open-browser.js'
 import { MemoryStorage } from './store/memory.js'
 import { checkStorageSetting, DEFAULT_DATA_DIR } from './store/open.js'
 import { announceServer } from './store/running-servers.js'
@@ -169,7 +170,7 @@ export function addStartMessage (
       warmUp((instance) => beginObservation(instance, beginServices(instance, WARM_UP, null, new Set())).ready)
         .catch(() => {})
     })
-    const { NODE_ENV, NODE_TEST_CONTEXT } = process.env
+    const { NODE_ENV, NODE_TEST_CONTEXT, [START_FILE]: startFile } = process.env
     if (profilerUrl !== null) {
       // For commands; until the application closes.
       if (NODE_ENV !== 'test') closing.push(announceServer(dataDir, profilerUrl))
@@ -178,6 +179,7 @@ export function addStartMessage (
       if (lifecycle !== null) app.log.info({ channel: 'profiler' }, message)
       else if (!cluster.isWorker && !isTest) stderr.write(`${message}\n`)
     }
+    if (startFile !== undefined) announceStart(startFile, profilerUrl)
     done()
   })
 }

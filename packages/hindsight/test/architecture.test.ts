@@ -47,7 +47,8 @@ const PART_OF: Readonly<Record<string, string>> = {
   'errors/thrown-value.ts': 'view',
   'duration.ts': 'call.ts',
   'similar-name.ts': 'call.ts',
-  'clock.ts': 'call.ts'
+  'clock.ts': 'call.ts',
+  'open-browser.ts': 'call.ts'
 }
 
 /** The interface of stores, and its engines. */

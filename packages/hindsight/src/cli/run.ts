@@ -1,30 +1,72 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { packageVersion } from '../require.js'
-import {
-  checkStorageSetting, DEFAULT_DATA_DIR, NO_SQLITE, openStorage, PRODUCTION_DATA_DIR, STORE_FILE
-} from '../store/open.js'
-import { findLibrary } from '../store/sqlite/availability.js'
+import { hintFor } from '../similar-name.js'
 import type { ProfileStorage } from '../store/storage.js'
 import { visibleLine } from '../view/text.js'
-import {
-  findProfile, hintFor, searchOf, type Command, type CommandContext, type CommandOptions, type Flags
-} from './command.js'
-import { compare, replay, to } from './commands/compare.js'
-import { lifecycle } from './commands/lifecycle.js'
-import { mcp } from './commands/mcp.js'
-import { list, partCommands, purge, show, tail } from './commands/profiles.js'
-import { skill } from './commands/skill.js'
-import { waiting } from './commands/waiting.js'
+import type { Command, CommandOptions, Flags } from './command.js'
+import { START, startApplication } from './start.js'
 import { Terminal, type Output } from './terminal.js'
 
-export const COMMANDS: Readonly<Record<string, Command>> = {
-  list, tail, waiting, show, ...partCommands, compare, replay, to, purge, mcp, skill, lifecycle
+/** The commands: their lines of the help, and what loads one. Other code is not loaded. */
+export const COMMANDS: Readonly<Record<string, { summary: string, load: () => Promise<Command> }>> = {
+  demo: {
+    summary: 'start a small application with five problems, to look around',
+    load: async () => (await import('./commands/demo.js')).demo
+  },
+  list: {
+    summary: 'list the profiles that match all criteria, newest first',
+    load: async () => (await import('./commands/profiles.js')).list
+  },
+  tail: {
+    summary: 'list matching profiles as they are stored',
+    load: async () => (await import('./commands/profiles.js')).tail
+  },
+  waiting: {
+    summary: 'list requests and jobs of the running service that have not ended',
+    load: async () => (await import('./commands/waiting.js')).waiting
+  },
+  show: {
+    summary: 'show a profile as Markdown',
+    load: async () => (await import('./commands/profiles.js')).show
+  },
+  queries: {
+    summary: 'list the queries of a request by shape, with their lines of code',
+    load: async () => (await import('./commands/profiles.js')).queries
+  },
+  compare: {
+    summary: 'compare two profiles, or one with the last success of its route',
+    load: async () => (await import('./commands/compare.js')).compare
+  },
+  replay: {
+    summary: 'replay a request on the running service, and compare both',
+    load: async () => (await import('./commands/compare.js')).replay
+  },
+  to: {
+    summary: 'write a request as curl or test',
+    load: async () => (await import('./commands/compare.js')).to
+  },
+  purge: {
+    summary: 'remove the profiles that match all criteria; pinned ones stay',
+    load: async () => (await import('./commands/profiles.js')).purge
+  },
+  mcp: {
+    summary: 'connect models to the application (Model Context Protocol)',
+    load: async () => (await import('./commands/mcp.js')).mcp
+  },
+  skill: {
+    summary: 'write instructions for a coding assistant to a file of the project',
+    load: async () => (await import('./commands/skill.js')).skill
+  },
+  lifecycle: {
+    summary: 'print the hooks of each route in order',
+    load: async () => (await import('./commands/lifecycle.js')).lifecycle
+  }
 }
 
 const HELP = ['help', '--help', '-h']
 const VERSION = ['version', '--version', '-v']
+/** All that is no name of an application. */
+const NAMES = [...Object.keys(COMMANDS), ...HELP, ...VERSION]
 /** The exit code of a command after which something needs attention. */
 const FOUND = 2
 const COMMON: CommandOptions = {
@@ -37,12 +79,23 @@ const COMMON: CommandOptions = {
 /** Runs the command line in its own process, and ends the process. */
 export async function runCommandLine (args: readonly string[]): Promise<void> {
   const { stdout, stderr } = process
+  hideExperimentalWarnings()
   // A reader such as `head` closes the pipe when it has enough.
   stdout.once('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1))
   const exitCode = await executeCommand(args, stdout, stderr)
   for (const stream of [stdout, stderr]) await new Promise((resolve) => { stream.write('', resolve) })
   // Timers of an application that `lifecycle` has loaded would keep the process running.
   process.exit(exitCode)
+}
+
+/** Node.js 22 warns of its SQLite. Other warnings are printed as before. */
+function hideExperimentalWarnings (): void {
+  const listeners = process.listeners('warning')
+  process.removeAllListeners('warning')
+  process.on('warning', (warning) => {
+    if (warning.name === 'ExperimentalWarning') return
+    for (const listener of listeners) listener(warning)
+  })
 }
 
 /** Runs a command and returns its exit code: 0, 1 for a failure, or 2 where something needs attention. */
@@ -60,13 +113,24 @@ export async function executeCommand (
       await terminal.lines(text)
       return 0
     }
-    const { command, flags, args } = readCommand(name, rest)
-    const open = async (): Promise<ProfileStorage> => await (opening ??= openStore(flags))
-    const find: CommandContext['find'] = async (wanted = '') =>
-      await findProfile(await open(), wanted, searchOf(flags).criteria)
-    const print: CommandContext['print'] = async (data, lines) =>
+    const known = new Map(Object.entries(COMMANDS)).get(name)
+    if (known === undefined) return await startApplication([name, ...rest], NAMES, err)
+    const command = await known.load()
+    const { flags, args } = readArguments(name, command, rest)
+    const open = async (): Promise<ProfileStorage> => {
+      const { openStore } = await import('./store.js')
+      opening ??= openStore(flags)
+      try {
+        return await opening
+      } catch (error) {
+        // The next call tries again: an application may have made the store.
+        opening = undefined
+        throw error
+      }
+    }
+    const print = async (data: unknown, lines: () => readonly string[]): Promise<void> =>
       await (flags.json === true ? terminal.json(data, 2) : terminal.lines(lines()))
-    if (flags.help !== true) return await command.run({ args, flags, terminal, print, open, find }) ? FOUND : 0
+    if (flags.help !== true) return await command.run({ args, flags, terminal, print, open }) ? FOUND : 0
     await terminal.lines(commandHelp(name, command))
     return 0
   } catch (error) {
@@ -79,14 +143,8 @@ export async function executeCommand (
   }
 }
 
-/** Parses a command line without running it. Throws an error when it is invalid. */
-export function readCommand (name: string, rest: string[]): { command: Command, flags: Flags, args: string[] } {
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (command === undefined) {
-    const names = Object.keys(COMMANDS)
-    const hint = hintFor(name, [...names, ...HELP, ...VERSION])
-    throw new Error(`There is no command "${name}"; the commands are ${names.join(', ')}.${hint}`)
-  }
+/** Parses the arguments of a command without running it. Throws an error when they are invalid. */
+export function readArguments (name: string, command: Command, rest: string[]): { flags: Flags, args: string[] } {
   const options = { ...command.options, ...COMMON }
   for (const token of parseArgs({ args: rest, strict: false, options, tokens: true }).tokens) {
     if (token.kind !== 'option' || Object.hasOwn(options, token.name)) continue
@@ -100,7 +158,7 @@ export function readCommand (name: string, rest: string[]): { command: Command, 
   if (flags.help !== true && (args.length < required || args.length > required + optional)) {
     throw new Error(`Usage: ${usage(name, command)}; arguments given: ${args.length}.`)
   }
-  return { command, flags, args }
+  return { flags, args }
 }
 
 function usage (name: string, { args }: Command): string {
@@ -109,9 +167,16 @@ function usage (name: string, { args }: Command): string {
 
 function help (): string[] {
   return [
-    'Reads the profiles that an application has stored.',
+    'Starts an application with Hindsight, and reads the profiles that are stored.',
     '',
-    'Usage: fastify-hindsight <command> [options]',
+    'Usage: fastify-hindsight [--open] [--watch] <file> [arguments for the file]',
+    '       fastify-hindsight <command> [options]',
+    '',
+    'The file may be TypeScript. Instead of a file, name a script of package.json,',
+    'such as dev, or a program and its arguments, such as fastify start app.js.',
+    'A command is meant before a file of the same name, which is ./list then.',
+    '',
+    ...optionLines(START),
     '',
     ...Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(11)} ${summary}`),
     '',
@@ -121,30 +186,16 @@ function help (): string[] {
 }
 
 function commandHelp (name: string, command: Command): string[] {
-  const options = Object.entries({ ...command.options, ...COMMON })
+  const { summary = '' } = COMMANDS[name] ?? {}
   return [
     `Usage: ${usage(name, command)}`,
     '',
-    `${command.summary.charAt(0).toUpperCase()}${command.summary.slice(1)}.`,
+    `${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`,
     '',
-    ...options.map(([option, { help }]) => `  --${option.padEnd(11)} ${help}`)
+    ...optionLines({ ...command.options, ...COMMON })
   ]
 }
 
-/** Opens the store that flags or environment name, as the service does, if this process can read it. */
-function openStore (flags: Flags): Promise<ProfileStorage> {
-  const storage = String(flags.storage || process.env.STORAGE_URL || 'sqlite')
-  checkStorageSetting(storage)
-  if (storage === 'memory') throw new Error('--storage (STORAGE_URL): the memory of another process cannot be read.')
-  if (storage === 'sqlite' && findLibrary() === undefined) throw new Error(`Profiles cannot be read: ${NO_SQLITE}.`)
-  const folders = [DEFAULT_DATA_DIR, PRODUCTION_DATA_DIR]
-  if (process.env.NODE_ENV === 'production') folders.reverse()
-  const found = folders.find((folder) => existsSync(join(folder, STORE_FILE))) ?? folders[0]
-  const dataDir = String(flags['data-dir'] || process.env.DATA_DIR || found)
-  const path = join(dataDir, STORE_FILE)
-  if (storage === 'sqlite' && !existsSync(path)) {
-    const advice = 'run the command in the folder where the application was started, or set --data-dir (DATA_DIR)'
-    throw new Error(`There is no store at ${path}: ${advice}.`)
-  }
-  return openStorage({ storage, dataDir, mayReplace: false, warn: (message) => process.stderr.write(`${message}\n`) })
+function optionLines (options: CommandOptions): string[] {
+  return Object.entries(options).map(([option, { help }]) => `  --${option.padEnd(11)} ${help}`)
 }

@@ -1,7 +1,5 @@
 import { once } from 'node:events'
 import { styleText } from 'node:util'
-import { formatTime } from '../view/components.js'
-import { listedException, type ProfileSummary } from '../store/profile.js'
 import { visibleJson, visibleLine } from '../view/text.js'
 
 export type Style = Parameters<typeof styleText>[0]
@@ -45,30 +43,6 @@ export class Terminal {
   async json (value: unknown, indent?: number): Promise<void> {
     await this.lines([visibleJson(value, indent)])
   }
-}
-
-type ShownRequest = Pick<ProfileSummary, 'token' | 'time' | 'method' | 'url' | 'status' | 'duration' | 'exception'>
-
-/** A request as a line after a mark of one character, and a second line for its exception. */
-export function requestLines (mark: string, request: ShownRequest, { columns, style }: Formatter): string[] {
-  const { token, status, time, duration, method, url } = request
-  const exception = listedException(request)
-  const facts = `${time.slice(5, 19).replace('T', ' ')}Z ${formatTime(duration).padStart(9)}`
-  const path = url.replace(/^https?:\/\/[^/?#]*(?=\/)/, '')
-  const code = String(status || 'no response')
-  const target = style('reset', shortenMiddle(`${method} ${path}`, columns - 40 - code.length))
-  const outcome = style(statusColor(status), code)
-  const lines = [`${mark} ${style('bold', token)}  ${outcome}  ${style('dim', facts)}  ${target}`]
-  if (exception !== null) lines.push(`  ${style('red', shortenMiddle(exception, columns - 2))}`)
-  return lines
-}
-
-function statusColor (status: number): Style {
-  if (status >= 500) return 'red'
-  if (status >= 400) return 'yellow'
-  if (status >= 300) return 'cyan'
-  if (status > 0) return 'green'
-  return 'dim'
 }
 
 /** A sentence on as many indented lines as it needs. A word that is longer than a line is shortened. */

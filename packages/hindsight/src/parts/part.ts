@@ -313,8 +313,6 @@ export interface Part<T = any, K = any> extends Slot<K> {
   aboveList?: (view: Pick<PanelView, 'base' | 'formToken'>, waiting: number) => HtmlValue
   /** A box of the form of a replay: with it the replay has these headers, and the panel is shown. */
   replay?: { label: string, headers: Readonly<Record<string, string>> }
-  /** A command of the name of the part, which writes its Markdown, or the data. */
-  command?: { summary: string, empty: object, nothing: string }
   /** Styles of the pages and of the toolbar. */
   style?: string
   toolbarStyle?: string

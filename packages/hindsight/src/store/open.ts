@@ -9,8 +9,6 @@ export interface OpenStorageOptions extends Partial<StorageBounds> {
   dataDir?: string
   /** Whether a SQLite file that cannot be written is an error at once, not with the first profile; default: true. */
   checkPlace?: boolean
-  /** Whether a damaged SQLite file is replaced, and memory used where its thread does not start; default: true. */
-  mayReplace?: boolean
   /** Receives messages for operators, such as that a damaged file was set aside. */
   warn?: (message: string, error?: unknown) => void
 }
@@ -54,8 +52,7 @@ function isPostgresAddress (text: string): boolean {
 /** Returns the store that the options name. Only its engine is loaded; nothing is opened before the first use. */
 export async function openStorage (options: OpenStorageOptions): Promise<ProfileStorage> {
   const { storage = 'sqlite', dataDir = DEFAULT_DATA_DIR, warn = process.emitWarning } = options
-  const { checkPlace = true, mayReplace = true } = options
-  const { maxProfiles = DEFAULT_BOUNDS.maxProfiles, maxBytes = DEFAULT_BOUNDS.maxBytes } = options
+  const { maxProfiles = DEFAULT_BOUNDS.maxProfiles, maxBytes = DEFAULT_BOUNDS.maxBytes, checkPlace = true } = options
   const bounds = { maxProfiles, maxBytes }
   checkStorageSetting(storage)
   if (typeof storage !== 'string') return storage
@@ -76,9 +73,7 @@ export async function openStorage (options: OpenStorageOptions): Promise<Profile
   const { SqliteStorage } = await import('./sqlite.js')
   const path = join(dataDir, STORE_FILE)
   if (checkPlace) checkWritable(path)
-  // Of applications, and not of commands, which end after their only store was closed.
-  const ofApplication = mayReplace ? { memory, closeDelay: CLOSE_DELAY } : {}
-  return new SqliteStorage({ ...bounds, ...ofApplication, path, mayReplace, warn })
+  return new SqliteStorage({ ...bounds, path, memory, closeDelay: CLOSE_DELAY, warn })
 }
 
 /** Bytes of profiles in the heap of the application: they must not end it. */

@@ -41,7 +41,7 @@ class DatabaseThread {
   add (store: SqliteStorage): void {
     this.stores.add(store)
     for (const [idle, timer] of this.#idle) {
-      if (!isSameDatabase(idle, store)) continue
+      if (idle.path !== store.path) continue
       clearTimeout(timer)
       // A file that was removed meanwhile is not one that a store has lost.
       if (existsSync(store.path)) this.#idle.delete(idle)
@@ -52,15 +52,14 @@ class DatabaseThread {
   /** Removes a store; closes the database after the last one of its path. */
   async remove (store: SqliteStorage): Promise<void> {
     this.stores.delete(store)
-    if (this.#worker === null || this.#firstOf(store) !== undefined) return
+    if (this.#worker === null || this.#firstOf(store.path) !== undefined) return
     if (store.closeDelay === 0) return await this.#close(store)
     this.#idle.set(store, setTimeout(() => { this.#close(store).catch(() => {}) }, store.closeDelay).unref())
   }
 
   async #close (store: SqliteStorage): Promise<void> {
-    const { path, mayReplace } = store
     this.#idle.delete(store)
-    if (this.#worker !== null) await this.call({ path, mayReplace, bounds: {}, method: 'close', args: [] })
+    if (this.#worker !== null) await this.call({ path: store.path, bounds: {}, method: 'close', args: [] })
   }
 
   /** Starts the thread before its first call, which reports where that is impossible. */
@@ -130,7 +129,7 @@ class DatabaseThread {
 
   #receive (reply: Reply): void {
     this.hasStarted = true
-    if ('warning' in reply) return this.#firstOf(reply)?.warn(reply.warning)
+    if ('warning' in reply) return this.#firstOf(reply.path)?.warn(reply.warning)
     const pending = this.#pending.get(reply.id)
     this.#pending.delete(reply.id)
     if (this.#pending.size === 0) this.#worker?.unref()
@@ -138,8 +137,8 @@ class DatabaseThread {
     else pending?.reject(Object.assign(new Error(reply.error.message), reply.error))
   }
 
-  #firstOf (database: DatabaseName): SqliteStorage | undefined {
-    return [...this.stores].find((store) => isSameDatabase(store, database))
+  #firstOf (path: string): SqliteStorage | undefined {
+    return [...this.stores].find((store) => store.path === path)
   }
 
   // The next call starts another worker.
@@ -153,20 +152,12 @@ class DatabaseThread {
   }
 }
 
-type DatabaseName = Pick<StoreCall, 'path' | 'mayReplace'>
-
-function isSameDatabase (one: DatabaseName, other: DatabaseName): boolean {
-  return one.path === other.path && one.mayReplace === other.mayReplace
-}
-
 const databaseThread = new DatabaseThread()
 process.on('exit', () => databaseThread.stop())
 
 export interface SqliteStorageOptions extends Partial<StorageBounds> {
   /** The file; its folder is created where it is missing. A name that begins with `IN_MEMORY` has none. */
   path: string
-  /** Whether a damaged file is set aside and a new one created; default: true. */
-  mayReplace?: boolean
   /** Receives messages for operators; of the stores of one path, the first one does. */
   warn?: (message: string) => void
   /**
@@ -181,7 +172,6 @@ export interface SqliteStorageOptions extends Partial<StorageBounds> {
 /** Stores profiles in a SQLite database, which a thread of its own reads and writes. */
 export class SqliteStorage implements ProfileStorage {
   readonly path: string
-  readonly mayReplace: boolean
   readonly warn: (message: string) => void
   readonly closeDelay: number
   readonly #bounds: Partial<StorageBounds>
@@ -190,9 +180,8 @@ export class SqliteStorage implements ProfileStorage {
   #closing: Promise<void> | null = null
 
   constructor (options: SqliteStorageOptions) {
-    const { path, mayReplace = true, warn = process.emitWarning, closeDelay = 0, memory, ...bounds } = options
+    const { path, warn = process.emitWarning, closeDelay = 0, memory, ...bounds } = options
     this.path = path.startsWith(IN_MEMORY) ? path : resolve(path)
-    this.mayReplace = mayReplace
     this.warn = warn
     this.closeDelay = closeDelay
     this.#memory = memory
@@ -217,11 +206,11 @@ export class SqliteStorage implements ProfileStorage {
   }
 
   async #call (method: StoreCall['method'], ...args: unknown[]): Promise<unknown> {
-    const { path, mayReplace } = this
+    const { path } = this
     if (this.#closing !== null) throw new StorageClosedError(path)
     if (!this.#isInMemory) {
       try {
-        const result = await databaseThread.call({ path, mayReplace, bounds: this.#bounds, method, args })
+        const result = await databaseThread.call({ path, bounds: this.#bounds, method, args })
         this.#memory = undefined
         return result
       } catch (error) {

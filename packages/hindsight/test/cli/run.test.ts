@@ -1,9 +1,10 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { stripVTControlCharacters } from 'node:util'
 import t, { type Test } from 'tap'
 import { COMMANDS, executeCommand } from '../../src/cli/run.js'
+import { FORMATS } from '../../src/reading/formats/formats.js'
 import { profileMarkdown } from '../../src/reading/profile-markdown.js'
 import type { Profile } from '../../src/store/profile.js'
 import { openStorage } from '../../src/store/open.js'
@@ -256,15 +257,24 @@ t.test('errors name the invalid argument', async (t) => {
   const dataDir = await stored(t, [profile('000001')])
   const missing = join(dataDir, 'nowhere')
   for (const [args, message] of [
+    [['lst'], 'There is no command, file, script or program "lst". Did you mean "list"?\n'],
+    [['000001'], 'There is no command, file, script or program "000001". "fastify-hindsight --help" lists the commands.\n'],
+    [['shwo'], /^fastify-hindsight: There is no command, file, script or program "[^"]+"\. Did you mean "show"\?\n$/],
+    [['tial'], /^fastify-hindsight: There is no command, file, script or program "[^"]+"\. Did you mean "tail"\?\n$/],
+    [['READ.md'], /^fastify-hindsight: There is no command, file, script or program "[^"]+"\. Did you mean "README\.md"\?\n$/],
+    [['tsconfig'], /^fastify-hindsight: There is no command, file, script or program "[^"]+"\. Did you mean "tsconfig\.json"\?\n$/],
+    [['app/confg.ts'], /^fastify-hindsight: There is no command, file, script or program "[^"]+"\. Did you mean "app\/config\.ts"\?\n$/],
+    [['strat'], /^fastify-hindsight: There is no command, file, script or program "[^"]+"\. Did you mean "start"\?\n$/],
+    [['lib'], 'The folder "lib" has no main file: name the file that starts the application.\n'],
+    [['--watch', 'start'], '--watch restarts a file. "start" is none: use its own option, or name the file.\n'],
+    [['--open', '--watch'], 'Which file? Usage: fastify-hindsight [--open] [--watch] <file> [arguments]\n'],
+    [['--wach', 'app.js'], 'Unknown option "--wach". Did you mean "--watch"?\n'],
     [
-      ['lst'], 'There is no command "lst"; the commands are list, tail, waiting, show, queries, compare, replay, ' +
-      'to, purge, mcp, skill, lifecycle. Did you mean "list"?\n'
+      ['--inspect', 'app.js'],
+      'Unknown option "--inspect". Options of the application come after its file, and those of Node.js are in NODE_OPTIONS.\n'
     ],
-    [['000001'], /^fastify-hindsight: There is no command "000001"; the commands are [^?]*\.\n$/],
-    [['shwo'], /: There is no command [^?]*\. Did you mean "show"\?\n$/],
-    [['tial'], /: There is no command [^?]*\. Did you mean "tail"\?\n$/],
-    [['--versoin'], /: There is no command [^?]*\. Did you mean "--version"\?\n$/],
-    [['--hepl'], /: There is no command [^?]*\. Did you mean "--help"\?\n$/],
+    [['--versoin'], 'Unknown option "--versoin". Did you mean "--version"?\n'],
+    [['--hepl'], 'Unknown option "--hepl". Did you mean "--help"?\n'],
     [['list', '--foo'], 'Unknown option "--foo".\n'],
     [['list', '-x'], 'Unknown option "-x".\n'],
     [['list', '--jsno'], 'Unknown option "--jsno". Did you mean "--json"?\n'],
@@ -294,7 +304,8 @@ t.test('errors name the invalid argument', async (t) => {
       'profiler.storage (STORAGE_URL): it is neither sqlite nor memory, nor an address such as postgres://user:password@'
     ]
   ] as const) {
-    const flags = (args as readonly string[]).includes('--data-dir') ? [] : ['--data-dir', dataDir]
+    const isGiven = (args as readonly string[]).includes('--data-dir') || args[0].startsWith('--')
+    const flags = isGiven ? [] : ['--data-dir', dataDir]
     const err = new PassThrough()
     t.equal(await executeCommand([...args, ...flags], new PassThrough().resume(), err), 1, args.join(' '))
     const printed = String(err.read())
@@ -394,6 +405,7 @@ t.test('no line of a table is longer than the terminal', async (t) => {
       t.same(tooLong, [], `${args.join(' ')} at ${columns}`)
     }
   }
+  t.match(COMMANDS.to?.summary, FORMATS.join(' or '))
   for (const args of [['help'], ...Object.keys(COMMANDS).map((name) => [name, '--help'])]) {
     const { out } = await hindsight(dataDir, args)
     t.same(out.split('\n').filter((line) => line.length > 80), [], args.join(' '))
@@ -414,7 +426,7 @@ t.test('compare prints two profiles side by side', async (t) => {
   t.notMatch(out, /[\u0007\u001b\r]/)
   t.match(
     out,
-    /^A 000001 {2}200 .* GET .*\nB 000002 {2}404 .* GET .*\n {2}NotFoundError: .*\n\n3 differences\.\n\nSTATUS AND ROUTE\n {2}status\n {4}- 200\n {4}\+ 404\n/
+    /^A 000001 {2}200 .* GET .*\nB 000002 {2}404 .* GET .*\n {2}NotFoundError: .*\n\n3 differences\.\n\n {2}Status and route: status\n {4}- 200\n {4}\+ 404\n/
   )
   t.match(
     JSON.parse((await hindsight(dataDir, ['compare', '000001', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' }, differences: 3 }
@@ -444,8 +456,8 @@ t.test('compare prints a failure beside the last success of its route', async (t
   for (const args of [['000002'], ['latest', '--error', '1']]) {
     const { code, out } = await hindsight(dataDir, ['compare', ...args])
     t.equal(code, 2)
-    t.match(out, /^A 000001 [^]*\nB 000002 [^]*\n {2}count\n {4}- 1\n {4}\+ ⟨U\+202E⟩␛1\n/)
-    t.match(out, /\n {2}kernel\.request router\n {4}\+ ran\n/)
+    t.match(out, /^A 000001 [^]*\nB 000002 [^]*\n {2}Body of the request: count\n {4}- 1\n {4}\+ ⟨U\+202E⟩␛1\n/)
+    t.match(out, /\n {2}Headers and hooks: kernel\.request router\n {4}\+ ran\n/)
   }
   t.match(JSON.parse((await hindsight(dataDir, ['compare', '000002', '--json'])).out), { a: { token: '000001' }, b: { token: '000002' } })
   t.match(await hindsight(dataDir, ['compare', 'latest', '000002']), { code: 2, out: /^A 000003/ })
@@ -484,6 +496,11 @@ t.test('the request of a profile is printed in other formats', async (t) => {
   const { out: expected } = await hindsight(dataDir, ['to', 'curl', '3fa94c'])
   const { file, text } = JSON.parse((await hindsight(dataDir, ['to', 'curl', '3fa94c', '--json'])).out) as Record<string, string>
   t.same([file, text], ['hindsight-3fa94c.sh', expected])
+  const path = join(dataDir, 'request.sh')
+  t.match(await hindsight(dataDir, ['to', 'curl', 'ffffff', '--file', path]), { code: 1, out: '' })
+  t.notOk(existsSync(path), 'a command that fails writes no file')
+  t.same(await hindsight(dataDir, ['to', 'curl', '3fa94c', '--file', path]), { code: 0, out: '', err: '' })
+  t.equal(readFileSync(path, 'utf8'), expected)
   t.match(await hindsight(dataDir, ['to', 'curl', 'latest', '--error', '1']), { code: 0, out: expected })
   for (const [args, message] of [
     [['python', '3fa94c'], 'A profile is not available as "python"; the formats are: curl, test.'],

@@ -44,9 +44,5 @@ for (const [name, Replaced, reason] of [
     t.match(warnings, [/^Profiles are kept in memory only: /])
     t.match(warnings, [reason])
     t.equal(warnings.length, 1)
-    // A command of the terminal reports it.
-    const read = await openStorage({ ...options, mayReplace: false })
-    await t.rejects(async () => await read.get('000001'), { message: reason })
-    await read.close()
   })
 }

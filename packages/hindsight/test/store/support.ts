@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
+import { openStore } from '../../src/cli/store.js'
 import type { Profile } from '../../src/store/profile.js'
 import { SqliteStorage, type SqliteStorageOptions } from '../../src/store/sqlite.js'
 import type { ProfileStorage } from '../../src/store/storage.js'
@@ -23,6 +24,13 @@ export function place (t: Test): string {
 /** A store that is closed after the test; a warning fails the test unless it is expected. */
 export function opened (t: Test, options: SqliteStorageOptions): SqliteStorage {
   const storage = new SqliteStorage({ warn: (message) => t.fail(message), ...options })
+  t.teardown(() => storage.close())
+  return storage
+}
+
+/** The store as a command opens it: in its thread, and a damaged file is not replaced. */
+export async function openedByCommand (t: Test, path: string): Promise<ProfileStorage> {
+  const storage = await openStore({ 'data-dir': dirname(path) })
   t.teardown(() => storage.close())
   return storage
 }

@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readCommand } from '../../src/cli/run.js'
+import { COMMANDS, readArguments } from '../../src/cli/run.js'
 import { environmentNames } from './environment-names.js'
 
 const ROOT = join(import.meta.dirname, '../../../..')
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
 const OF_NPM = new Set(['ci', 'init', 'install', 'pack', 'pkg'])
+
+const commands = new Map(await Promise.all(Object.entries(COMMANDS).map(async ([name, { load }]) => [name, await load()] as const)))
 
 /** What is wrong with a piece for the shell, without running it: its grammar, and names and flags that the project does not have. */
 export function shellProblems ({ place, code }: { place: string, code: string }): string[] {
@@ -63,9 +65,15 @@ function commandProblems (words: readonly string[]): string[] {
   return problems
 }
 
+/** What starts an application: its options, then a file, a script of package.json, or a program. */
+const STARTED = /^(?:--open|--watch|[\w./-]+\.[cm]?[jt]s|start|dev|fastify|nest)$/
+
 function hindsightProblems ([name = '', ...rest]: readonly string[]): string[] {
+  if (STARTED.test(name)) return []
   try {
-    readCommand(name, rest)
+    const command = commands.get(name)
+    if (command === undefined) return [`there is no command "${name}"`]
+    readArguments(name, command, rest)
     return []
   } catch (error) {
     return [(error as Error).message]

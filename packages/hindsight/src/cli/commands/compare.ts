@@ -1,15 +1,19 @@
-import { compareProfiles, type Comparison } from '../../reading/compare/compare.js'
-import type { Difference } from '../../parts/section.js'
+import { writeFile } from 'node:fs/promises'
+import {
+  compareProfiles, rankedDifferences, type Comparison, type RankedDifference
+} from '../../reading/compare/compare.js'
 import { lastSuccess } from '../../reading/compare/last-success.js'
-import { FORMATS, writeAs } from '../../reading/formats/formats.js'
+import { writeAs } from '../../reading/formats/formats.js'
 import { SAME_FUNCTIONS, textOfFunction, type Coverage } from '../../reading/pages/coverage.js'
 import type { ReplayView } from '../../reading/pages/replay.js'
 import { formatCount, textOrJson } from '../../view/text.js'
-import { CRITERIA, type Command, type CommandContext, type CommandOptions } from '../command.js'
-import { requestLines, shortenMiddle, type Formatter } from '../terminal.js'
+import type { Command, CommandContext, CommandOptions } from '../command.js'
+import { requestLines } from '../request-lines.js'
+import { CRITERIA, storedProfile } from '../search.js'
+import { shortenMiddle, type Formatter } from '../terminal.js'
 
 const MAX_VALUE = 1_000
-const MAX_SHOWN = 20
+const MAX_SHOWN = 50
 const DEFAULT_URL = 'http://127.0.0.1:3000'
 /** The URL of a request on this machine, as its client has named it. */
 const LOCAL = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])[:/]/
@@ -24,26 +28,26 @@ export const URL_OPTION: CommandOptions = {
 
 export const compare: Command = {
   args: '<token | latest> [token]',
-  summary: 'compare two profiles, or one with the last success of its route',
   options: {
     ...CRITERIA,
     ...URL_OPTION,
     coverage: { type: 'boolean', help: 'replay both, and show functions that only one ran' },
     yes: { type: 'boolean', help: 'with --coverage, replay a POST, PUT, PATCH or DELETE' }
   },
-  run: async ({ args: [first = '', second], flags, terminal, print, open, find }) => {
+  run: async ({ args: [first = '', second], flags, terminal, print, open }) => {
     if (flags.coverage === true) {
       const coverage = await coverageOnService(await serviceOf({ flags, open }, first), first, flags.yes === true)
       await print(coverage, () => coverageLines(coverage, terminal))
       return coverage.onlyFailure.length + coverage.onlySuccess.length > 0
     }
-    const profile = await find(first)
+    const profile = await storedProfile({ flags, open }, first)
     const token = second ?? (await lastSuccess(await open(), profile))?.summary.token
-    if (token === undefined) throw new Error(`No success of the same route is stored before "${first}".`)
-    const other = await find(token)
+    const what = profile.kind ?? 'route'
+    if (token === undefined) throw new Error(`No success of the same ${what} is stored before "${first}".`)
+    const other = await storedProfile({ flags, open }, token)
     const comparison = second === undefined ? compareProfiles(other, profile) : compareProfiles(profile, other)
     await print(comparison, () => comparisonLines(comparison, terminal))
-    return differencesOf(comparison).length > 0
+    return comparison.differences > 0
   }
 }
 
@@ -63,30 +67,24 @@ function coverageLines ({ onlyFailure, onlySuccess }: Coverage, { style }: Forma
   ]
 }
 
-/** The sections with differences. */
-export function differencesOf ({ sections }: Comparison): Comparison['sections'] {
-  return sections.filter(({ differences }) => differences.length > 0)
-}
-
-/** The lines of a comparison: at most so many differences of each section. */
+/** The lines of a comparison, with at most so many differences; of cookies and headers of the clients the names. */
 export function comparisonLines (comparison: Comparison, format: Formatter, limit = MAX_SHOWN): string[] {
   const { style } = format
   const { a, b } = comparison
-  const shown = differencesOf(comparison)
+  const { shown, ofClient } = rankedDifferences(comparison)
   const count = comparison.differences
   const verdict = count === 0 ? 'No differences.' : `${formatCount(count, 'difference')}.`
   const lines = [...requestLines('A', a, format), ...requestLines('B', b, format), '', style('bold', verdict)]
-  for (const { label, differences } of shown) {
-    lines.push('', style('bold', label.toUpperCase()))
-    for (const difference of differences.slice(0, limit)) lines.push(...differenceLines(difference, format))
-    if (differences.length > limit) lines.push(`  … ${differences.length - limit} more`)
-  }
+  if (shown.length > 0) lines.push('')
+  for (const difference of shown.slice(0, limit)) lines.push(...differenceLines(difference, format))
+  if (shown.length > limit) lines.push(`  … ${shown.length - limit} more`)
+  if (ofClient.length > 0) lines.push('', `  Cookies and clients: ${ofClient.map(({ what }) => what).join(', ')}`)
   return lines
 }
 
-function differenceLines ({ what, kind, a, b }: Difference, { columns, style }: Formatter): string[] {
+function differenceLines ({ label, what, kind, a, b }: RankedDifference, { columns, style }: Formatter): string[] {
   const textOf = (value: unknown): string => shortenMiddle(textOrJson(value), Math.min(MAX_VALUE, columns - 6))
-  const lines = [style('cyan', `  ${shortenMiddle(what, columns - 2)}`)]
+  const lines = [style('cyan', `  ${shortenMiddle(`${label}: ${what}`, columns - 2)}`)]
   if (kind !== 'only-b') lines.push(style('red', `    - ${textOf(a)}`))
   if (kind !== 'only-a') lines.push(style('green', `    + ${textOf(b)}`))
   return lines
@@ -94,17 +92,20 @@ function differenceLines ({ what, kind, a, b }: Difference, { columns, style }: 
 
 export const to: Command = {
   args: '<format> <token | latest>',
-  summary: `write a request as ${FORMATS.join(' or ')}`,
-  options: CRITERIA,
-  run: async ({ args: [format = '', token], print, find }) => {
-    const written = writeAs(format, await find(token))
+  options: {
+    ...CRITERIA,
+    // A shell empties the file of `> file` first, and an empty test passes.
+    file: { type: 'string', help: 'write it to this file; a command that fails writes none' }
+  },
+  run: async ({ args: [format = '', token], flags, print, open }) => {
+    const written = writeAs(format, await storedProfile({ flags, open }, token))
+    if (flags.file !== undefined) return await writeFile(String(flags.file), written.text)
     await print(written, () => [written.text.trimEnd()])
   }
 }
 
 export const replay: Command = {
   args: '<token | latest>',
-  summary: 'replay a request on the running service, and compare both',
   options: {
     ...URL_OPTION,
     set: { type: 'string', multiple: true, help: 'name=value for a masked value; others are not sent' },

@@ -20,7 +20,6 @@ const CHANNEL = 'fastify.initialization'
 
 export const lifecycle: Command = {
   args: '<file>',
-  summary: 'print the hooks of each route in order',
   options: {
     route: { type: 'string', help: 'only this route, such as "GET /articles/:id"' }
   },

@@ -22,7 +22,6 @@ type Message = Readonly<Record<string, unknown>>
 /** Connects a client of the Model Context Protocol to the running application, over standard input and output. */
 export const mcp: Command = {
   args: '',
-  summary: 'serve the store to models (Model Context Protocol, stdio)',
   options: {
     replay: { type: 'boolean', help: 'permit models to replay requests on the application' },
     url: { type: 'string', help: 'the application; default: the one that runs here' }

@@ -1,20 +1,21 @@
-import { followProfiles } from '../../store/follow.js'
+import { followProfiles, NOTHING_FOUND } from '../../store/follow.js'
 import { markdownOf, partOf } from '../../reading/profile-markdown.js'
 import { parts } from '../../parts/index.js'
 import { outcomeSentence } from '../../parts/overview/index.js'
-import type { Part } from '../../parts/part.js'
+import { queries as queriesPart } from '../../parts/queries/index.js'
 import { dataOf, findingOf, problemsOf, resultsOf } from '../../parts/read.js'
 import { isFailure, isNoise, type Profile, type ProfileSummary } from '../../store/profile.js'
 import type { ProfilePage } from '../../store/storage.js'
 import { factsOf } from '../../store/search-query.js'
 import { recordOf } from '../../store/summary.js'
-import { CRITERIA, NOTHING_FOUND, SEARCH, searchOf, type Command } from '../command.js'
+import type { Command } from '../command.js'
+import { requestLines } from '../request-lines.js'
+import { CRITERIA, SEARCH, searchOf, storedProfile } from '../search.js'
 import { formatCount } from '../../view/text.js'
-import { requestLines, sentenceLines, type Formatter } from '../terminal.js'
+import { sentenceLines, type Formatter } from '../terminal.js'
 
 export const list: Command = {
   args: '',
-  summary: 'list the profiles that match all criteria, newest first',
   options: SEARCH,
   run: async ({ flags, terminal, print, open }) => {
     const store = await open()
@@ -26,7 +27,6 @@ export const list: Command = {
 
 export const tail: Command = {
   args: '',
-  summary: 'list matching profiles as they are stored',
   options: CRITERIA,
   run: async ({ flags, terminal, open }) => {
     const { criteria } = searchOf(flags)
@@ -71,13 +71,13 @@ function problemMark (hasErrors: boolean, hasWarnings: boolean): string | undefi
 
 export const show: Command = {
   args: '<token | latest>',
-  summary: 'show a profile as Markdown',
   options: {
     part: { type: 'string', help: 'one part as a whole, such as logs or cpu; with --json, its data' },
     ...CRITERIA
   },
-  run: async ({ args: [token], flags: { json, part }, print, open, find }) => {
-    const profile = await find(token)
+  run: async ({ args: [token], flags, print, open }) => {
+    const { json, part } = flags
+    const profile = await storedProfile({ flags, open }, token)
     let data: unknown = profile
     if (json === true && part !== undefined) data = partOf(profile, String(part))
     const text = await markdownOf(await open(), profile, part)
@@ -85,30 +85,24 @@ export const show: Command = {
   }
 }
 
-/** The commands of parts, by their names. */
-export const partCommands: Readonly<Record<string, Command>> = Object.fromEntries(
-  parts.flatMap((part) => part.command === undefined ? [] : [[part.name, commandOf(part, part.command)]]))
-
-function commandOf (part: Part, { summary, empty, nothing }: NonNullable<Part['command']>): Command {
-  return {
-    args: '<token | latest>',
-    summary,
-    options: CRITERIA,
-    run: async ({ args: [token], terminal, print, find }) => {
-      const profile = await find(token)
-      const { errors, warnings } = problemsOf(part, profile)
-      const mark = problemMark(errors > 0, warnings > 0)
-      const sections = resultsOf([part], profile, (_, data) => part.markdown?.(data, profile))
-      const lines = sections.flatMap(({ text = '' }) => text.split('\n'))
-        .flatMap((line) => sentenceLines(line, terminal, line.startsWith('- ') ? 'yellow' : 'reset'))
-      if (lines.length === 0) lines.push(nothing)
-      await print({ token: profile.token, ...empty, ...dataOf(profile, part.name) }, () => [
-        ...worstLines(profile, terminal),
-        ...requestLines(mark ?? ' ', { ...recordOf(profile).summary, exception: null }, terminal),
-        ...lines
-      ])
-      return mark !== undefined
-    }
+export const queries: Command = {
+  args: '<token | latest>',
+  options: CRITERIA,
+  run: async ({ args: [token], flags, terminal, print, open }) => {
+    const profile = await storedProfile({ flags, open }, token)
+    const { errors, warnings } = problemsOf(queriesPart, profile)
+    const mark = problemMark(errors > 0, warnings > 0)
+    const sections = resultsOf([queriesPart], profile, (_, data) => queriesPart.markdown?.(data, profile))
+    const lines = sections.flatMap(({ text = '' }) => text.split('\n'))
+      .flatMap((line) => sentenceLines(line, terminal, line.startsWith('- ') ? 'yellow' : 'reset'))
+    if (lines.length === 0) lines.push('No query was recorded.')
+    const data = { count: 0, findings: [], queries: [], ...dataOf(profile, queriesPart.name) }
+    await print({ token: profile.token, ...data }, () => [
+      ...worstLines(profile, terminal),
+      ...requestLines(mark ?? ' ', { ...recordOf(profile).summary, exception: null }, terminal),
+      ...lines
+    ])
+    return mark !== undefined
   }
 }
 
@@ -122,7 +116,6 @@ function worstLines (profile: Profile, terminal: Formatter): string[] {
 
 export const purge: Command = {
   args: '',
-  summary: 'remove the profiles that match all criteria; pinned ones stay',
   options: { ...CRITERIA, all: { type: 'boolean', help: 'remove all profiles that are not pinned' } },
   run: async ({ flags, print, open }) => {
     const { criteria } = searchOf(flags)

@@ -48,7 +48,6 @@ const [START, END] = [`<!-- ${NAME} -->\n`, `<!-- /${NAME} -->\n`]
 
 export const skill: Command = {
   args: '<install>',
-  summary: 'write instructions for a coding assistant to a file of the project',
   options: {
     for: { type: 'string', help: `${NAMES}; agents by default` },
     force: { type: 'boolean', help: 'replace other text in the file; that of AGENTS.md stays' }

@@ -1,11 +1,11 @@
 import type { WaitingView } from '../../recording/waiting.js'
 import type { Command } from '../command.js'
-import { requestLines, sentenceLines } from '../terminal.js'
+import { requestLines } from '../request-lines.js'
+import { sentenceLines } from '../terminal.js'
 import { fetchJson, serviceOf, URL_OPTION } from './compare.js'
 
 export const waiting: Command = {
   args: '',
-  summary: 'list requests of the running service that have not ended',
   options: {
     ...URL_OPTION,
     trace: { type: 'boolean', help: 'trace which timers and promises new requests wait for' }
@@ -19,13 +19,13 @@ export const waiting: Command = {
     }
     const { formToken: _, ...shown } = view
     await print(shown, () => {
-      if (shown.waiting.length === 0) return [`No request of ${url} has lasted for more than a second.`]
+      if (shown.waiting.length === 0) return [`No request or job of ${url} has lasted for more than a second.`]
       const lines = shown.waiting.flatMap((request) => [
         ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
         ...request.sentences.flatMap((sentence) => sentenceLines(sentence, terminal))
       ])
       if (shown.tracing) return lines
-      return [...lines, ...sentenceLines('For the line at which it waits: --trace, and send it again.', terminal)]
+      return [...lines, ...sentenceLines('For the line at which it waits: --trace, and run it again.', terminal)]
     })
     return shown.waiting.length > 0
   }

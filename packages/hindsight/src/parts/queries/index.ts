@@ -33,11 +33,6 @@ export const queries: Part<Data> = {
     app.post('/:token/plan', pages.optionsOf('_profiler_plan'), async (request, reply) =>
       await (await import('./plan.js')).sendPlan(request, reply, pages))
   },
-  command: {
-    summary: 'list the queries of a request by shape, with their lines of code',
-    empty: { count: 0, findings: [], queries: [] },
-    nothing: 'No query was recorded.'
-  },
   complete: completed,
   build: unseenData,
   sentence: (data) => unseenOf(data).map((driver) => `${unseenSentence(driver)}.`).join(' ') || undefined,

@@ -6,7 +6,6 @@ import { SqliteDatabase } from './database.js'
 export interface StoreCall {
   id: number
   path: string
-  mayReplace: boolean
   bounds: Partial<StorageBounds>
   method: Exclude<keyof ProfileStorage, 'settle' | 'warmUp'>
   args: readonly unknown[]
@@ -16,21 +15,20 @@ export interface StoreCall {
 export type Reply =
   { id: number, value: unknown } |
   { id: number, error: { message: string, code?: unknown, statusCode?: unknown } } |
-  { path: string, mayReplace: boolean, warning: string }
+  { path: string, warning: string }
 
 type Methods = Record<string, (...args: readonly unknown[]) => unknown>
 
-/** Databases by their paths and whether they may be replaced, with their pending calls. */
+/** Databases by their paths, with their pending calls. */
 const stores = new Map<string, { database: SqliteDatabase, calls: Set<Promise<unknown>> }>()
 
-async function run ({ path, mayReplace, bounds, method, args }: StoreCall): Promise<unknown> {
-  const key = `${mayReplace} ${path}`
-  const warn = (warning: string): void => { parentPort?.postMessage({ path, mayReplace, warning } satisfies Reply) }
-  const opened = stores.get(key)
-  const { database, calls } = opened ?? { database: new SqliteDatabase(path, mayReplace, warn), calls: new Set() }
-  stores.set(key, { database, calls })
+async function run ({ path, bounds, method, args }: StoreCall): Promise<unknown> {
+  const warn = (warning: string): void => { parentPort?.postMessage({ path, warning } satisfies Reply) }
+  const opened = stores.get(path)
+  const { database, calls } = opened ?? { database: new SqliteDatabase(path, true, warn), calls: new Set() }
+  stores.set(path, { database, calls })
   if (method === 'close') {
-    stores.delete(key)
+    stores.delete(path)
     // A call of several transactions would open the file again.
     await Promise.allSettled(calls)
   }

@@ -285,6 +285,6 @@ t.test('the example of docs/how-to/lifecycle-contract.md has the printed order',
   t.equal((await lifecycle(path, '--route', '/articles/:id')).out, out)
   t.equal(exit, 0)
   t.equal(out.replaceAll(here, 'app.js'), told)
-  const { options = {} } = COMMANDS.lifecycle ?? {}
+  const { options = {} } = await COMMANDS.lifecycle?.load() ?? {}
   for (const [, flag = ''] of page.matchAll(/hindsight lifecycle app\.js --([a-z]+)/g)) t.ok(flag in options, flag)
 })

@@ -4,7 +4,8 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { executeCommand } from '../../../src/cli/run.js'
-import { requestLines, sentenceLines } from '../../../src/cli/terminal.js'
+import { requestLines } from '../../../src/cli/request-lines.js'
+import { sentenceLines } from '../../../src/cli/terminal.js'
 import type { WaitingView } from '../../../src/recording/waiting.js'
 import { listen } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
@@ -32,7 +33,7 @@ inBothProducts('waiting lists what has not ended, with an exit code for scripts'
     })
   }, {}, { forceCloseConnections: true })
   const url = `http://127.0.0.1:${await listen(app)}`
-  t.same(await run('--url', url), { code: 0, out: `No request of ${url} has lasted for more than a second.\n`, err: '' })
+  t.same(await run('--url', url), { code: 0, out: `No request or job of ${url} has lasted for more than a second.\n`, err: '' })
   t.same(JSON.parse((await run('--url', url, '--json')).out), { waiting: [], tracing: false })
   t.same(JSON.parse((await run('--url', url, '--trace', '--json')).out), { waiting: [], tracing: true })
   const client = http.get(`${url}/hang?note=%0A&token=secret-of-the-client`).on('error', () => {})
@@ -42,8 +43,8 @@ inBothProducts('waiting lists what has not ended, with an exit code for scripts'
   t.equal(shown.code, 2)
   t.match(shown.out.split('\n'), [
     /^▲ [\da-f]{6} {2}no response {2}[-\d]+ [:\d]+Z +[\d.]+ s {2}GET \/hang\?note=%0A&token=\*{6}$/,
-    /^ {2}In the handler, packages\/hindsight\/test\/cli\/commands\/waiting\.test\.ts:30, for [\d,.]+ m?s\.$/,
-    /^ {2}Not ended: await, packages\/hindsight\/test\/cli\/commands\/waiting\.test\.ts:31, for [\d,.]+ m?s\.$/,
+    /^ {2}In the handler, packages\/hindsight\/test\/cli\/commands\/waiting\.test\.ts:31, for [\d,.]+ m?s\.$/,
+    /^ {2}Not ended: await, packages\/hindsight\/test\/cli\/commands\/waiting\.test\.ts:32, for [\d,.]+ m?s\.$/,
     ''
   ])
   const long = http.get(`${url}/hang?${'filter[city]=Amsterdam&'.repeat(20)}page=7`).on('error', () => {})
@@ -63,12 +64,12 @@ inBothProducts('waiting lists what has not ended, with an exit code for scripts'
 })
 
 t.test('without a trace, the command says how to find the line', async (t) => {
-  const view = { waiting: [{ ...REQUEST, sentences: ['In the handler, a.ts:1, since 2,000 ms.'] }], tracing: false, formToken: '' }
+  const view = { waiting: [{ ...REQUEST, sentences: ['In the handler, a.ts:1, for 2 s.'] }], tracing: false, formToken: '' }
   const server = http.createServer((_request, response) => { response.end(JSON.stringify(view)) })
   const address = await new Promise<AddressInfo>((resolve) => server.listen(0, '127.0.0.1', () => { resolve(server.address() as AddressInfo) }))
   t.teardown(() => server.close())
   const { out } = await run('--url', `http://127.0.0.1:${address.port}`)
-  t.match(out, '\n  In the handler, a.ts:1, since 2,000 ms.\n  For the line at which it waits: --trace, and send it again.\n')
+  t.match(out, '\n  In the handler, a.ts:1, for 2 s.\n  For the line at which it waits: --trace, and run it again.\n')
 })
 
 t.test('a service that cannot be reached is a failure', async (t) => {
@@ -85,11 +86,11 @@ t.test('a request without a status is not shown as a success', async (t) => {
 
 t.test('a sentence is continued on the next line of a terminal, and whole elsewhere', (t) => {
   const style = (_color: unknown, text: string): string => text
-  const text = `In the handler, a.ts:1, since 2,000 ms, ${'x'.repeat(30)} and \u202e\u001b[31m`
+  const text = `In the handler, a.ts:1, for 2 s, ${'x'.repeat(30)} and \u202e\u001b[31m`
   t.same(sentenceLines(text, { columns: 24, style }), [
-    '  In the handler,', '  a.ts:1, since 2,000', '  ms,', '  xxxxxxxxxx…xxxxxxxxxx', '  and ⟨U+202E⟩␛[31m'
+    '  In the handler,', '  a.ts:1, for 2 s,', '  xxxxxxxxxx…xxxxxxxxxx', '  and ⟨U+202E⟩␛[31m'
   ])
-  t.same(sentenceLines(text, { columns: Infinity, style }), [`  In the handler, a.ts:1, since 2,000 ms, ${'x'.repeat(30)} and ⟨U+202E⟩␛[31m`])
+  t.same(sentenceLines(text, { columns: Infinity, style }), [`  In the handler, a.ts:1, for 2 s, ${'x'.repeat(30)} and ⟨U+202E⟩␛[31m`])
   t.same(sentenceLines('', { columns: 24, style }), ['  '])
   t.same(sentenceLines('a b', { columns: 1, style }), ['  a', '  b'])
   t.end()

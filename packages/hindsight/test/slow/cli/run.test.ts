@@ -1,5 +1,6 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import t from 'tap'
 import { openStorage } from '../../../src/store/open.js'
 import { recordOf } from '../../../src/store/summary.js'
@@ -33,4 +34,24 @@ t.test('tail follows the profiles of another process', async (t) => {
   const ended = new Promise((resolve) => child.once('exit', (_code, signal) => resolve(signal)))
   child.kill('SIGINT')
   t.equal(await ended, 'SIGINT')
+})
+
+t.test('a warning of the process is printed, and none that SQLite is experimental', async (t) => {
+  // It warns when the command has replaced the listener of Node.js.
+  const dataDir = t.testdir({
+    'warn.cjs': `process.on('newListener', (event) => {
+    if (event !== 'warning') return
+    process.emitWarning('planted')
+    process.emitWarning('new', 'ExperimentalWarning')
+  })`
+  })
+  const store = await openStorage({ dataDir })
+  await store.put([recordOf(profile('000001'))])
+  await store.close()
+  const command = join(import.meta.dirname, '../../../bin/fastify-hindsight.js')
+  const args = ['--require', join(dataDir, 'warn.cjs'), command, 'list', '--data-dir', dataDir]
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, args)
+  t.match(stdout, '000001')
+  t.match(stderr, 'Warning: planted')
+  t.notMatch(stderr, 'ExperimentalWarning')
 })

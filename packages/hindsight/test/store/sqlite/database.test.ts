@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { SqliteStorage } from '../../../src/store/sqlite.js'
 import { checkWritable } from '../../../src/store/sqlite/availability.js'
 import { failure, profile, tokens } from '../../parts/fixture.js'
-import { asides, checkpoint, connection, isConsistent, listed, opened, place, put } from '../support.js'
+import { asides, checkpoint, connection, isConsistent, listed, opened, openedByCommand, place, put } from '../support.js'
 
 const FILES = ['profiles.db', 'profiles.db-lock', 'profiles.db-shm', 'profiles.db-wal']
 
@@ -95,7 +95,7 @@ t.test('a file of an earlier schema is set aside once by an application, and not
   other.exec('pragma user_version = 1')
   other.close()
   const message = `The store "${path}" cannot be used: its schema has version 1, an earlier one than 2`
-  await t.rejects(listed(opened(t, { path, mayReplace: false })), { code: 'HINDSIGHT_STORAGE_UNUSABLE', message })
+  await t.rejects(listed(await openedByCommand(t, path)), { code: 'HINDSIGHT_STORAGE_UNUSABLE', message })
   t.equal(asides(path).length, 0)
   const warnings: string[] = []
   const application = opened(t, { path, warn: (text) => warnings.push(text) })
@@ -118,7 +118,7 @@ t.test('a database of another version or program is an error, and is not changed
     await put(first, [profile('000001')])
     const other = connection(t, path)
     other.exec(sql)
-    const second = opened(t, { path, mayReplace: false })
+    const second = await openedByCommand(t, path)
     const unusable = { code: 'HINDSIGHT_STORAGE_UNUSABLE', statusCode: 503, message: new RegExp(`^The store "${path}" cannot be used: ${reason}${advice}`) }
     await t.rejects(listed(second), unusable, 'a command')
     await first.close()
@@ -146,7 +146,7 @@ t.test('what is dropped in the database is created again, and no profile is lost
       const other = connection(t, path)
       other.exec(sql)
       other.close()
-      const reader = opened(t, { path, mayReplace: false })
+      const reader = await openedByCommand(t, path)
       if (sql === 'drop table profiles') await t.rejects(listed(reader), { message: /no such table: profiles$/ }, 'a command creates nothing')
       // Nothing shows an open store that these are missing.
       if (/index|trigger/.test(sql)) await storage.close()
@@ -176,7 +176,7 @@ t.test('a store that may not be replaced is not set aside, whatever it contains'
   const path = place(t)
   writeFileSync(path, Buffer.alloc(40_000, 'no store'))
   const bytes = readFileSync(path)
-  const reader = opened(t, { path, mayReplace: false })
+  const reader = await openedByCommand(t, path)
   for (let i = 0; i < 3; i++) {
     await t.rejects(listed(reader), { code: 'HINDSIGHT_STORAGE_UNUSABLE', message: `The store "${path}" cannot be used: file is not a database` })
   }
