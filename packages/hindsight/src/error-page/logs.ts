@@ -6,19 +6,27 @@ import { cutText, html, safeJson, timeOfDay, type HtmlValue, type SafeHtml } fro
 
 export const style = readAsset(import.meta.url, './logs.css')
 
-/** The table of log lines, on the error page and in profiles; `limit`: characters of a message, and of its fields. */
-export function logTable (lines: readonly LogRecord[], editor: EditorLink | null, limit = Infinity): SafeHtml {
+/**
+ * The table of log lines, on the error page and in profiles; `limit`: characters of a message, and of its fields;
+ * `end`: when the response ended, in milliseconds.
+ */
+export function logTable (
+  lines: readonly LogRecord[], editor: EditorLink | null, limit = Infinity, end = Infinity
+): SafeHtml {
   const first = lines.find(isErrorOrWorse)
+  const firstLate = lines.find(({ offset = 0 }) => offset > end)
   const rows = lines.map((line) => {
     const { time, offset, level, channel, message, context, source } = line
     const classes = `log log-${level}${isNotification(line) ? ' event' : ''}`
     const from = source !== undefined &&
       html` <small>${placeElement(source.replace(/(:\d+):\d+$/, '$1'), editor)}</small>`
-    return html`<tr class="${classes}"${line === first && html` id="first-error"`}>
+    const text = cutText(String(message), limit) || '(no message)'
+    const divider = line === firstLate && html`<tr class="stage"><th colspan="4">After the response</th></tr>`
+    return html`${divider}<tr class="${classes}"${line === first && html` id="first-error"`}>
 <td><time datetime="${time}">${timeOfDay(String(time))}</time>\
 ${offset !== undefined && html` <small>+${formatTime(offset)}</small>`}</td>
 <td><span class="level">${level}</span></td><td>${channel}</td>
-<td class="text"><span>${cutText(String(message), limit)}</span>${from}${contextOf(context, limit)}</td></tr>
+<td class="text"><span>${text}</span>${from}${contextOf(context, limit)}</td></tr>
 `
   })
   return markupTable('Log lines', ['Time', 'Level', 'Channel', 'Message'], rows, 'rows logs')

@@ -12,7 +12,7 @@ import { addressOf, dataOf, groupedBy, linesSection, listOf, type Data } from '.
 import { isOneFailed } from '../pairing.js'
 import { alignItems, type Section } from '../section.js'
 
-const COLUMNS: Parameters<typeof markupTable>[1] = ['#', 'Listener', 'Outcome', 'Changes', ['Duration']]
+const COLUMNS: Parameters<typeof markupTable>[1] = ['#', 'Listener', 'Added by', 'Changes', ['Duration']]
 
 /** Listeners whose work is the profile, the page or the toolbar. */
 const OBSERVERS: ReadonlySet<string> = new Set([
@@ -93,7 +93,7 @@ function entryOf (event: ListenerEvent, i: number): TimelineEntry[] {
   return [{
     step: isListener ? 'listener' : 'hook',
     ofHindsight: isListener && OBSERVERS.has(listener),
-    name: eventName(event),
+    name: isListener ? eventName(event) : presentItems([listener !== stage && stage, eventName(event)]).join(' '),
     source: source ?? null,
     start,
     duration,
@@ -136,16 +136,24 @@ function stageRow (event: ListenerEvent, previous?: ListenerEvent): HtmlValue {
 function row (event: ListenerEvent, number: number, view: PanelView): SafeHtml {
   const { outcome, duration } = event
   return html`<tr id="event-${number}" class="event event-${outcome}">
-<td class="number">${number}</td><th scope="row">${eventName(event)}</th>
-<td><span class="outcome">${outcome}</span></td><td class="text">${effects(event, view)}</td>
+<td>${number}</td><th scope="row">${eventName(event)}\
+${outcome !== 'ran' && html` <span class="outcome">${outcome}</span>`}</th>
+<td class="text">${addedBy(event, view)}</td><td class="text">${effects(event)}</td>
 <td class="number">${outcome !== 'skipped' && formatTime(duration)}</td></tr>`
 }
 
-function effects ({ reason, changes = {}, plugin, source }: ListenerEvent, { editor }: PanelView): HtmlValue {
+function addedBy ({ plugin, source }: ListenerEvent, { editor }: PanelView): HtmlValue {
+  if (source === undefined) return null
+  if (plugin === undefined) return html`<div class="source">${placeElement(source, editor)}</div>`
+  const { shown, href } = placeLink(source, editor)
+  const inPlugin = shown.split(`node_modules/${plugin}/`).at(-1)
+  const file = href === null ? inPlugin : html`<a href="${href}">${inPlugin}</a>`
+  return html`<div class="source" title="${source}"><b>${plugin}</b> ${file}</div>`
+}
+
+function effects ({ reason, changes = {} }: ListenerEvent): HtmlValue {
   const { status, headers = [] } = changes
-  const owner = plugin !== undefined && html`<b>${plugin}</b> `
   return [
-    source !== undefined && html`<div class="source">${owner}${placeElement(source, editor)}</div>`,
     reason !== undefined && html`<div class="reason">${reason}</div>`,
     status !== undefined && html`<div>status: ${change(String(status.from), String(status.to))}</div>`,
     ...headers.map(({ name, from, to }) => html`<div><span class="header">${name}</span>: ${change(from, to)}</div>`)

@@ -84,17 +84,16 @@ function isWarning ({ level }: Pick<LogRecord, 'level'>): boolean {
   return level === 'warn'
 }
 
-function filteredTable ({ logs }: Profile, filter: Filter, { editor }: PanelView): HtmlValue {
+function filteredTable ({ logs, duration }: Profile, filter: Filter, { editor }: PanelView): HtmlValue {
   if (logs.length === 0) return noteText('No log messages.')
   const lines = logs.filter((line) => filter.events || !isNotification(line))
   const matching = lines.filter((line) => matches(line, filter))
   const shown = mostSevere(matching, MAX_LINES)
   const left = matching.length - shown.length
   return [
-    filterForm(lines, logs.filter(isNotification).length, filter),
-    html`<p class="note log-count">${formatInteger(matching.length)} of ${formatCount(lines.length, 'line')}</p>`,
+    filterForm(lines, logs.filter(isNotification).length, filter, matching.length),
     left > 0 && noteText(`${formatCount(left, 'line')} that are less severe or older are left out.`),
-    logTable(shown, editor)
+    logTable(shown, editor, Infinity, duration)
   ]
 }
 
@@ -125,7 +124,9 @@ function hasLevel (line: LogRecord, least: string): boolean {
   return !names.includes(line.level) || names.indexOf(line.level) >= names.indexOf(least)
 }
 
-function filterForm (lines: readonly LogRecord[], notifications: number, { level, text, events }: Filter): SafeHtml {
+function filterForm (
+  lines: readonly LogRecord[], notifications: number, { level, text, events }: Filter, matching: number
+): SafeHtml {
   const levels = Object.entries(LEVEL_TEXTS).map(([name, label]) =>
     [name, `${label} (${lines.filter((line) => hasLevel(line, name)).length})`] as const)
   const listeners = html`<label><input type="checkbox" name="events" value="1"${events && ' checked'}>\
@@ -135,7 +136,8 @@ ${selectElement('Level', 'level', levels, level)}
 <label>Filter messages
 <input type="search" name="q" value="${text}" maxlength="${MAX_TEXT}" autocomplete="off"></label>
 ${notifications > 0 && listeners}
-<button type="submit">Filter</button></form>`
+<button type="submit">Filter</button> <span class="note log-count">${formatInteger(matching)} of \
+${formatCount(lines.length, 'line')}</span></form>`
 }
 
 /** The last lines of the application: the page itself has the content of those of Fastify about the request. */

@@ -32,8 +32,19 @@ export const wireRecord = definePart<WireRecord>({
   }
 })
 
-/** A value that was changed, as a sentence, and the address of the keyword of a schema by which it was changed. */
-interface WireChange { part: string, text: string, schema?: string }
+/**
+ * A value that was changed: as a sentence, by its parts, and the address of the keyword of a schema by which it was
+ * changed. Without `before` it was added, without `after` removed.
+ */
+interface WireChange {
+  part: string
+  text: string
+  field?: string
+  before?: string
+  after?: string
+  rule?: string
+  schema?: string
+}
 
 type Declared = Omit<UnvalidatedInput, 'value'>
 
@@ -174,15 +185,24 @@ export function fieldText (part: string, path: ValueChange['path'], count: numbe
 }
 
 function shownChange (part: string, change: ValueChange, { rule, schema }: Rule, mask: Mask): WireChange {
-  const shown = (side: Side): string => shownSide(side, change, mask)
+  const { kind, path, count } = change
+  const field = fieldText(part, path, count, mask)
+  const [before, after] = [shownSide(change.from, change, mask), shownSide(change.to, change, mask)]
   const what = {
-    changed: () => `: ${shown(change.from)} became ${shown(change.to)}`,
-    removed: () => ' was removed',
-    added: () => ` was set to ${shown(change.to)}`
-  }[change.kind]()
-  const sentence = `${fieldText(part, change.path, change.count, mask)}${what} (${rule})`
-  const text = presentItems([sentence, change.count > 1 && `${change.count} times`]).join(', ')
-  return { part, text, ...(schema !== undefined && { schema: cutText(schema, MAX_FIELD) }) }
+    changed: `: ${before} became ${after}`,
+    removed: ' was removed',
+    added: ` was set to ${after}`
+  }[kind]
+  const text = presentItems([`${field}${what} (${rule})`, count > 1 && `${count} times`]).join(', ')
+  return {
+    part,
+    text,
+    field: presentItems([field, count > 1 && `${count} times`]).join(', '),
+    ...(kind !== 'added' && { before }),
+    ...(kind !== 'removed' && { after }),
+    rule,
+    ...(schema !== undefined && { schema: cutText(schema, MAX_FIELD) })
+  }
 }
 
 // Masked by the names of the fields around it, and by those beside it.

@@ -37,6 +37,18 @@ for (const box of document.querySelectorAll('[name=column]')) {
   } catch {}
 }
 
+// The form finds the same lines without the script. A page that was filtered has no others.
+const filter = document.querySelector('.panel-logs [name=q]')
+const isWhole = filter?.defaultValue === ''
+filter?.addEventListener('input', () => {
+  if (!isWhole) return
+  const text = filter.value.toLowerCase()
+  const rows = [...document.querySelectorAll('.logs tr.log')]
+  for (const row of rows) row.hidden = !row.querySelector('.text').textContent.toLowerCase().includes(text)
+  const count = document.querySelector('.log-count')
+  count.textContent = count.textContent.replace(/^[\d,]+/, rows.filter((row) => !row.hidden).length)
+})
+
 function countSelected () {
   const count = document.querySelectorAll('.profiles [name=profile]:checked').length
   for (const button of document.querySelectorAll('#compare button')) {

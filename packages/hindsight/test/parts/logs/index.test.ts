@@ -60,6 +60,14 @@ t.test('of a very long log the most severe and the latest lines are shown', asyn
   t.equal(shown(logsPanel, long, { level: 'error' }).querySelectorAll('tbody tr').length, 100)
 })
 
+t.test('a row divides the lines that came after the response', async t => {
+  const at = (offset: number) => line('info', `at ${offset}`, { offset })
+  const rows = (logs: ReturnType<typeof at>[]) =>
+    texts(shown(logsPanel, profile('000001', { duration: 20, logs })), 'tbody tr').map((text) => text.replace(/^.*(?=at )/, ''))
+  t.same(rows([at(1), at(20), at(21), at(30)]), ['at 1', 'at 20', 'After the response', 'at 21', 'at 30'])
+  t.same(rows([at(1), at(20)]), ['at 1', 'at 20'])
+})
+
 t.test('an empty log has a sentence', async t => {
   t.same(texts(shown(logsPanel, profile('000001')), '.note'), ['No log messages.', ...consoleNote])
 })

@@ -149,7 +149,7 @@ t.test('what a stream has sent is the first sentence of a success', async t => {
 t.test('the slowest part has a share of the time, before the response had ended', async t => {
   const hook = (start: number, duration: number, stage: string) => ({ ...event('a', 'ran', stage) as object, start, duration }) as never
   const part = (...events: never[]) => facts(JSDOM.fragment(markup(overviewPanel, profile('000001', { duration: 100, events }))))
-  t.match(part(hook(1, 40, 'onRequest')), [/^Slowest part: a/])
+  t.match(part(hook(1, 40, 'onRequest')), [/^Slowest part: onRequest a/])
   t.same(part(hook(1, 4, 'onRequest')), [], 'the time went elsewhere')
   t.same(part(hook(99, 40, 'onResponse')), [], 'after the response')
 })

@@ -53,7 +53,7 @@ inBothProducts('queries are nested below the hook or handler that sent them, and
     const row = [...waterfall.querySelectorAll('.waterfall li')].find((row) => row.querySelector('.name')?.textContent?.startsWith(name))
     return texts(row as Element, ':scope > ol > li > details .name > span')
   }
-  t.same(below('authenticate'), ['select id from users where api_token = ?'])
+  t.same(below('preHandler authenticate'), ['select id from users where api_token = ?'])
   t.same(below('handler').slice(0, 2), ['select id, author from articles order by id', '24 × select name from users where id = ?'])
   t.equal(below('handler').length, 2, 'equal ones are one row')
   t.equal(waterfall.querySelector('.waterfall .bar-query .more a')?.getAttribute('href'), '?panel=queries#query-1')

@@ -118,12 +118,13 @@ t.test('the listeners of a stage are one row, as are short hooks', async t => {
     ]
   }))
   t.same(outline(root.querySelector('.waterfall > ol')), [
-    'kernel.request, 2 listeners', '2 hooks under 1 %', 'authenticate', 'short', 'kernel.response, 1 listener', 'kernel.response, error pass, 1 listener'
+    'kernel.request, 2 listeners', '2 hooks under 1 %', 'onRequest authenticate', 'onRequest short', 'kernel.response, 1 listener',
+    'kernel.response, error pass, 1 listener'
   ])
   t.equal(rows(root)[0], 'kernel.request, 2 listeners750 µs')
   const details = [...root.querySelectorAll('.more')]
   t.same(details.slice(0, 2).map((one) => texts(one, 'li')), [
-    ['cors 250 µs', 'router 500 µs'], ['@fastify/multipart 10 µs /app/@fastify/multipart.ts:1', 'onRequest hook /app/onRequest.ts:1 20 µs']
+    ['cors 250 µs', 'router 500 µs'], ['onRequest @fastify/multipart 10 µs /app/@fastify/multipart.ts:1', 'onRequest hook /app/onRequest.ts:1 20 µs']
   ])
   t.same(attributes(root, 'li:first-child > details > summary rect', 'x')[0], ['0%'])
   t.same(texts(root, '.row.failed .name'), ['kernel.response, error pass, 1 listener'])
@@ -169,11 +170,11 @@ t.test('work is below the step or span in which it began, and equal work is one 
     }
   }))
   t.same(outline(root.querySelector('.waterfall > ol')), [
-    ['authenticate', 'GET /user · login.test', 'info'],
+    ['onRequest authenticate', 'GET /user · login.test', 'info'],
     'of other code',
     ['handler unnamed', 'GET /rates', 'GET /rates · shop.test', ['transaction', 'select'], ['circle', 'of circle'], 'itself', '3 × select ?', 'select 3',
       'garbage collection'],
-    ['serialization', 'shape'],
+    ['serialization', 'preSerialization shape'],
     'GET / · late.test', 'GET unknown'
   ])
   const equal = [...root.querySelectorAll('details')].find((row) => row.textContent?.startsWith('3 ×')) as Element
@@ -298,9 +299,9 @@ inBothProducts('entries of a request are nested below the code in which they beg
   const isOfRequest = (name: string): boolean => !name.includes('garbage collection')
   const nested = outline(root.querySelector('.waterfall > ol')).filter(Array.isArray)
     .map((row) => row.map((one) => [one].flat()[0] as string).filter(isOfRequest))
-  t.same(nested.filter(([name]) => name === 'loadUser'), [['loadUser', 'loading the user', 'select 1']])
+  t.same(nested.filter(([name]) => name === 'preHandler loadUser'), [['preHandler loadUser', 'loading the user', 'select 1']])
   t.match(nested.find(([name]) => name?.startsWith('handler')), [/^handler/, 'select 2', 'in the handler'])
-  t.same(nested.filter(([name]) => name === 'serialization'), [['serialization', 'shape']])
+  t.same(nested.filter(([name]) => name === 'serialization'), [['serialization', 'preSerialization shape']])
   t.ok(texts(root, '.waterfall h3 + ol .name > span').includes('later'))
   for (const name of ['loading the user', 'in the handler', 'later']) {
     const row = [...root.querySelectorAll('.row')].find((one) => one.querySelector('.name > span')?.textContent === name)
@@ -355,11 +356,11 @@ inBothProducts('what a hook has started and does not await is below it', async (
   await sleep(50)
   const stored = await profileOf(app, response)
   const rows = outline(shown(timeline, stored).querySelector('.waterfall > ol')).map((row) => [row].flat() as string[])
-    .filter(([name]) => /^(?:async|callback|builder|timer|slow|handler|select)/.test(String(name)))
+    .filter(([name]) => /^(?:(?:on|pre)\w+ (?:async|callback|builder|timer|slow)|handler|select)/.test(String(name)))
     .map((row) => row.filter((name) => !name.includes('garbage')).map((name) => name.replace(/ · 127[\d.:]+/, '')))
   t.same(rows, [
-    ['asynchronous', 'select a', 'line of select a', 'GET /call'], ['callback', 'select c', 'select b', 'GET /call'],
-    ['builder', 'select g'], ['timer', 'select d'],
-    ['handler GET /', 'select e'], ['slow'], ['select f']
+    ['onRequest asynchronous', 'select a', 'line of select a', 'GET /call'], ['onRequest callback', 'select c', 'select b', 'GET /call'],
+    ['preParsing builder', 'select g'], ['preHandler timer', 'select d'],
+    ['handler GET /', 'select e'], ['onSend slow'], ['select f']
   ])
 })

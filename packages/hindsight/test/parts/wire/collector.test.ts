@@ -249,10 +249,40 @@ inBothProducts('a change has the address of the keyword', async (t, build) => {
   })
   const stored = await profileOf(app, await app.inject({ method: 'POST', url: '/', payload: { price: { 'in/EUR': '1' }, a: 1 } }))
   t.same(changesOf(stored), [
-    { part: 'body', text: 'body.price.in/EUR: "1" became 1 (type: number)', schema: 'shop#/definitions/price/properties/in/EUR/type' },
-    { part: 'body', text: 'body.a was removed (additionalProperties: false)', schema: 'body/content/application/json/schema/additionalProperties' },
-    { part: 'response', text: 'response.id: 1 became "1" (type: string)', schema: 'response/default/content/*/*/schema/properties/id/type' },
-    { part: 'response', text: 'response.x was removed (not in the schema of response default)', schema: 'response/default/content/*/*/schema/properties' }
+    {
+      part: 'body',
+      text: 'body.price.in/EUR: "1" became 1 (type: number)',
+      field: 'body.price.in/EUR',
+      before: '"1"',
+      after: '1',
+      rule: 'type: number',
+      schema: 'shop#/definitions/price/properties/in/EUR/type'
+    },
+    {
+      part: 'body',
+      text: 'body.a was removed (additionalProperties: false)',
+      field: 'body.a',
+      before: '1',
+      rule: 'additionalProperties: false',
+      schema: 'body/content/application/json/schema/additionalProperties'
+    },
+    {
+      part: 'response',
+      text: 'response.id: 1 became "1" (type: string)',
+      field: 'response.id',
+      before: '1',
+      after: '"1"',
+      rule: 'type: string',
+      schema: 'response/default/content/*/*/schema/properties/id/type'
+    },
+    {
+      part: 'response',
+      text: 'response.x was removed (not in the schema of response default)',
+      field: 'response.x',
+      before: '2',
+      rule: 'not in the schema of response default',
+      schema: 'response/default/content/*/*/schema/properties'
+    }
   ])
 })
 

@@ -32,21 +32,21 @@ inBothProducts('the panel has both directions, and the overview one sentence', a
   const stored = await profileOf(app, await app.inject(sent))
   const panel = shown(wire, stored)
   t.same(texts(panel, 'h3'), ['The handler did not receive what the client sent', 'The client did not receive what the handler returned'])
-  const rows = [...panel.querySelectorAll('tbody tr')].map((row) => texts(row, 'td'))
+  const rows = [...panel.querySelectorAll('tbody tr')].map((row) => texts(row, 'th, td'))
   t.same(rows, [
-    ['body.qty: "5" became 5 (type: integer)', 'body/properties/qty/type'],
-    ['body.a<b>`c` was removed (additionalProperties: false)', 'body/additionalProperties'],
-    ['body.password: "******" became "******" (type: integer)', 'body/properties/password/type'],
-    ['body.size was set to "M" (default)', 'body/properties/size/default'],
-    ['query.page: "2" became 2 (type: integer)', 'querystring/properties/page/type'],
-    ['query.limit was set to 20 (default)', 'querystring/properties/limit/default'],
-    ['headers.x-depth: "3" became 3 (type: integer)', 'headers/properties/x-depth/type'],
-    ['headers.x-default was set to "yes" (default)', 'headers/properties/x-default/default'],
-    ['response.id: "7" became 7 (type: integer)', 'response/200/properties/id/type'],
-    ['response.email was removed (not in the schema of response 200)', 'response/200/properties']
+    ['body.qty', '"5"', '5', 'type: integer body/properties/qty/type'],
+    ['body.a<b>`c`', '1', 'removed', 'additionalProperties: false body/additionalProperties'],
+    ['body.password', '"******"', '"******"', 'type: integer body/properties/password/type'],
+    ['body.size', 'absent', '"M"', 'default body/properties/size/default'],
+    ['query.page', '"2"', '2', 'type: integer querystring/properties/page/type'],
+    ['query.limit', 'absent', '20', 'default querystring/properties/limit/default'],
+    ['headers.x-depth', '"3"', '3', 'type: integer headers/properties/x-depth/type'],
+    ['headers.x-default', 'absent', '"yes"', 'default headers/properties/x-default/default'],
+    ['response.id', '"7"', '7', 'type: integer response/200/properties/id/type'],
+    ['response.email', '"ada@example.com"', 'removed', 'not in the schema of response 200 response/200/properties']
   ])
   const fact = [...shown(overview, stored).querySelectorAll('dt')].find(({ textContent }) => textContent === 'Changed values')?.nextElementSibling
-  t.equal(fact?.textContent, 'body.qty: "5" became 5 (type: integer) and 9 more')
+  t.equal(fact?.textContent, 'body.qty: "5" became 5 (type: integer) and 9 more changes')
   t.equal(fact?.querySelector('a')?.getAttribute('href'), '?panel=wire')
   const section = profileMarkdown(stored).split('\n## ').find((text) => text.startsWith('Changed values'))
   t.match(section, '```text\nbody.qty: "5" became 5 (type: integer), schema body/properties/qty/type\nbody.a<b>`c` was removed')

@@ -46,6 +46,16 @@ if (browser !== undefined) {
     await page.close()
   })
 
+  t.test('each kind of work has a color', async t => {
+    const page = await browser.newPage()
+    for (const kind of ['query', 'call', 'timer', 'socket', 'file operation']) {
+      await page.setContent(`<style>${pageAssets.style.content}</style><svg><rect class="bar-${kind}"/></svg>`)
+      const fill = await page.locator('rect').evaluate((shape) => getComputedStyle(shape).fill)
+      t.not(fill, 'rgb(0, 0, 0)', kind)
+    }
+    await page.close()
+  })
+
   t.test('labels of the time axis do not touch', async t => {
     const made = profile('000001')
     const charts: string[] = []
@@ -223,6 +233,8 @@ if (browser !== undefined) {
     await page.waitForURL(/events=1/)
     t.equal(await page.locator('.log-count').textContent(), '7 of 7 lines')
     await page.getByLabel('Filter messages').fill('ONE')
+    t.same(await shown(), ['one'], 'while it is typed')
+    t.equal(await page.locator('.log-count').textContent(), '1 of 7 lines')
     await page.keyboard.press('Enter')
     await page.waitForURL(/q=ONE/)
     t.same(await shown(), ['one'])
@@ -237,7 +249,7 @@ if (browser !== undefined) {
     await page.locator('.waterfall summary').first().press('Enter')
     t.ok(await page.locator('.more').first().isVisible())
     await page.goto(`${origin}/_profiler/3fa94c?panel=events`)
-    t.same(await page.locator('.event:visible th').allTextContents(), ['router', 'error', 'clickjacking'])
+    t.same(await page.locator('.event:visible th').allTextContents(), ['router raised', 'error', 'clickjacking'])
     t.same(heard, [])
     await page.close()
   })
