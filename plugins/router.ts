@@ -20,7 +20,7 @@ const leftToApplication = new Skip('no route matched, and the application answer
 
 /** Publishes the route that matched; raises the not-found or method-not-allowed error where none did. */
 export const router = defineListener('kernel.request', 'router', (app) => {
-  const { mayReceiveDetails, originOf } = app.hindsight
+  const { isDebugClient, mayReceiveDetails, originOf } = app.hindsight
   app.decorateRequest('route', {
     getter (this: FastifyRequest) { return stateOf(this).isRouteReleased ? null : stateOf(this).route },
     setter (this: FastifyRequest, route: RouteMatch | null) { stateOf(this).route = route }
@@ -29,8 +29,9 @@ export const router = defineListener('kernel.request', 'router', (app) => {
   return (request, reply) => {
     const route = app.hindsight.routeTable.matchOf(request)
     if (route === null) return answerUnrouted(app, request, reply)
-    const { debugOnly, httpsOnly } = routeConfigOf(request) ?? {}
-    if (debugOnly === true && !mayReceiveDetails(request)) return notFound(traceOf(request))
+    const { debugOnly, checksOrigin, httpsOnly } = routeConfigOf(request) ?? {}
+    const isVisible = checksOrigin === true ? isDebugClient : mayReceiveDetails
+    if (debugOnly === true && !isVisible(request)) return notFound(traceOf(request))
     if (httpsOnly === true && originOf(request).scheme !== 'https') {
       return answer(explainInsecure(traceOf(request)), request, reply)
     }

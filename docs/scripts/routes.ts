@@ -29,6 +29,8 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   _profiler_cpu: 'The CPU profile of a request, as `.cpuprofile`',
   _profiler_csp_report: 'Receives the reports of browsers about violations of a Content-Security-Policy: `application/csp-report` of at most 64 kB, from pages of its own origin. A profile keeps 10 of them',
   _wdt: 'The toolbar of a request, as HTML',
+  _wdt_requests: 'The requests that the toolbar of a page has sent, for pages of allowed origins',
+  _wdt_script: 'The script of the toolbar, for pages of allowed origins',
   _preview_error: 'The error page of a status, as production shows it: `/_error/404`, `/_error/500.json`'
 }
 

@@ -46,6 +46,7 @@ export class ApplicationServices extends ApplicationSetup implements Services {
   readonly mask: Mask
   readonly originOf: Services['originOf']
   readonly isDebugClient: DebugAccess['isDebugClient']
+  readonly isPageAllowed: DebugAccess['isPageAllowed']
   readonly mayReceiveDetails: DebugAccess['mayReceiveDetails']
   readonly mayReceiveReason: DebugAccess['mayReceiveReason']
   readonly editor: Services['editor']
@@ -66,6 +67,7 @@ export class ApplicationServices extends ApplicationSetup implements Services {
     this.mask = mask
     this.originOf = prepared.originOf
     this.isDebugClient = prepared.isDebugClient
+    this.isPageAllowed = prepared.isPageAllowed
     this.mayReceiveDetails = prepared.mayReceiveDetails
     this.mayReceiveReason = prepared.mayReceiveReason
     this.editor = prepared.editor

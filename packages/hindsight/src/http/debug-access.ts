@@ -112,8 +112,8 @@ export function debugAccess (
   }
 
   // Pages cannot choose either header (Fetch, section 2.2.2; Fetch Metadata, section 2.4).
-  function isPageAllowed (request: FastifyRequest): boolean {
-    const { origin, 'sec-fetch-site': site } = request.headers
+  function isPageAllowed (request: FastifyRequest, origin = request.headers.origin): boolean {
+    const { 'sec-fetch-site': site } = request.headers
     if (origin === undefined || site === 'same-origin' || hosts.has('*')) return true
     if (!URL.canParse(origin)) return false
     const { protocol, hostname } = new URL(origin)
@@ -131,7 +131,7 @@ export function debugAccess (
     return !name.includes('.') || name.endsWith('.localhost') || name.endsWith('.test')
   }
 
-  return { isDebugClient, mayReceiveDetails, mayReceiveReason }
+  return { isDebugClient, isPageAllowed, mayReceiveDetails, mayReceiveReason }
 }
 
 /** The hosts in lower case, without ports: a page can also choose the host that a trusted proxy forwards. */

@@ -15,6 +15,8 @@ export interface RecordedConfig {
   profile?: boolean | 'failures'
   /** True: the route exists only for clients that may see the debug surface. */
   debugOnly?: boolean
+  /** True: a route that is `debugOnly` itself refuses pages of other sites. */
+  checksOrigin?: boolean
   /** True: the route answers only requests by TLS. */
   httpsOnly?: boolean
 }

@@ -21,6 +21,7 @@ export async function profilerRoutes (token: string): Promise<Map<string, string
   await app.close()
   // The route of a token has any text in its place. It is declared before the routes of parts.
   for (const [path, methods] of methodsOf) {
+    if (/^\/_wdt\/[^/]+$/.test(path)) methodsOf.set(path, [...METHODS])
     if (/^\/_profiler\/[^/]+$/.test(path) && !methods.includes('GET')) methods.unshift('GET')
   }
   return methodsOf

@@ -28,6 +28,16 @@ export const toolbarAssets = {
   script: asset('js', readAsset(import.meta.url, './toolbar/script.js'))
 }
 
+/** The script that shows the toolbar on pages of other servers: `markup` is that of the toolbar. */
+export function toolbarScript (markup: string): string {
+  return `if (!document.querySelector('hindsight-toolbar')) (function () {
+'use strict'
+const toolbarStyle = ${JSON.stringify(toolbarAssets.style.content)}
+const toolbarMarkup = ${JSON.stringify(markup)}
+${readAsset(import.meta.url, './toolbar/page.js')};${toolbarAssets.script.content}})()
+`
+}
+
 /** The stylesheets and scripts of the profiler's pages and of the toolbar. */
 export const assets: readonly Asset[] = [pageAssets, toolbarAssets].flatMap((pair) => Object.values(pair))
 

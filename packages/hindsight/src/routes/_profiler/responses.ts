@@ -1,7 +1,7 @@
 import createError from '@fastify/error'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isRetrieval, pathnameOf, errorRepresentation } from '../../http/requests.js'
-import { noncesOf, preventCaching, type Nonces } from '../../http/responses.js'
+import { addVary, noncesOf, preventCaching, type Nonces } from '../../http/responses.js'
 import { traceOf } from '../../recording/trace.js'
 import type { ProfilerPages } from '../../parts/part.js'
 import { ISOLATION, pageLayout, pagePolicy, type PageOptions } from '../../reading/pages/layout.js'
@@ -51,17 +51,26 @@ export function pagesOf (app: FastifyInstance): ProfilerPages {
   }
 }
 
-/** Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. */
-export function isolateRoutes (app: FastifyInstance): void {
+/**
+ * Refuses requests of other sites to the routes of a scope, and keeps other sites from reading responses. Pages of
+ * other origins that `checkPage` does not refuse, by an error, may send requests and read responses.
+ */
+export function isolateRoutes (app: FastifyInstance, checkPage?: (request: FastifyRequest) => void): void {
   app.addHook('onRequest', async function refuseOtherSites (request, reply) {
     // Pages replace this policy.
     reply.headers(ISOLATION).header('content-security-policy', "default-src 'none'; frame-ancestors 'none'")
-    if (isForeign(request)) throw new ForeignRequestError()
+    const isOther = isForeign(request)
+    if (isOther && checkPage === undefined) throw new ForeignRequestError()
+    if (isOther || request.headers.origin !== undefined) checkPage?.(request)
   })
   // Hooks of the application may have set headers of CORS and of caches.
   app.addHook('onSend', async function keepPrivate (request, reply) {
     for (const name in reply.getHeaders()) if (name.startsWith('access-control-')) reply.removeHeader(name)
     if (routeConfigOf(request)?.name !== ASSET) preventCaching(reply)
+    const { origin } = request.headers
+    if (checkPage === undefined || origin === undefined) return
+    addVary(reply, 'Origin')
+    if (reply.statusCode < 400) reply.header('access-control-allow-origin', origin)
   })
 }
 

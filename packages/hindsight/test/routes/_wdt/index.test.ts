@@ -62,6 +62,17 @@ inBothProducts('the route sends the toolbar of a stored profile', async (t, buil
   t.match(hostile?.textContent, '<script>alert(1)</script>')
 })
 
+inBothProducts('the toolbar leads to the form that records a CPU profile, but for a job', async (t, build) => {
+  const app = await build()
+  const linkOf = async (token: string) => /href="([^"]*replay[^"]*)"/.exec((await app.inject(`/_wdt/${token}`)).body)?.[1]
+  app.hindsight.profiler.save(profile('00000a'))
+  app.hindsight.profiler.save(profile('00000c', { kind: 'job', name: 'mail' }))
+  const link = await linkOf('00000a')
+  t.equal(link, 'http://localhost/_profiler/00000a/replay?cpu=1')
+  t.match((await app.inject({ url: link ?? '', headers: { accept: 'text/html' } })).body, 'name="cpu" value="1" checked>')
+  t.equal(await linkOf('00000c'), undefined, 'a job')
+})
+
 inBothProducts('an unknown or invalid token is a 404', async (t, build, product) => {
   const app = await build()
   for (const token of ['ffffff', 'FFFFFF', 'x', '..%2f..%2fetc%2fpasswd', 'x.json.json', '%00']) {

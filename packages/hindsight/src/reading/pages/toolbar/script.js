@@ -1,10 +1,12 @@
+/* global pageRoot */
 (function () {
   'use strict'
   const MAX_ROWS = 100
   const FOLDED = 'hindsight-toolbar'
   const own = document.currentScript
-  const root = own.parentNode.shadowRoot
-  own.remove()
+  const isOfPage = typeof pageRoot !== 'undefined'
+  const root = isOfPage ? pageRoot : own.parentNode.shadowRoot
+  if (!isOfPage) own.remove()
   // Browsers without declarative shadow roots have no toolbar.
   if (!root) return
   const $ = (selector) => root.querySelector(selector)
@@ -50,30 +52,36 @@
   }
 
   // Responses of other origins can contain any URL: only profiles of their origin or of this one are linked.
-  function profileLink (link, url) {
+  function linkOf (link, url) {
     const { protocol, origin, pathname } = attempt(() => new URL(link)) ?? {}
     const isOwn = origin === location.origin || origin === attempt(() => new URL(url).origin)
-    return isOwn && /^https?:$/.test(protocol) && /\/_profiler\/[0-9a-f]{6}$/.test(pathname) ? link : undefined
+    const token = /^https?:$/.test(protocol) && tokenOf(pathname)
+    if (!token) return {}
+    return isOwn ? { href: link } : { passed: token }
   }
+
+  const tokenOf = (link) => /\/_profiler\/([0-9a-f]{6})$/.exec(link)?.[1]
+
+  const make = (name, properties) => Object.assign(document.createElement(name), properties)
 
   // Adds a row, and returns the function that completes it.
   let count = 0
   let failed = 0
   function begin (method, url) {
     const startedAt = performance.now()
+    const page = document.URL
     const target = attempt(() => new URL(url, document.baseURI)) ?? { href: url }
     const isSame = target.origin === location.origin
     const where = isSame ? target.pathname + target.search : target.href
-    const row = document.createElement('li')
+    const row = make('li')
     const texts = Object.entries({ code: '…', method, where, took: '', link: '' })
-    const [code, , , took, link] = texts.map(([className, textContent]) => {
-      const cell = document.createElement('span')
-      return row.appendChild(Object.assign(cell, { className, textContent, title: textContent }))
-    })
+    const [code, , , took, link] = texts.map(([className, textContent]) =>
+      row.appendChild(make('span', { className, textContent, title: textContent })))
     list.prepend(row)
     if (list.childElementCount > MAX_ROWS) list.lastChild.remove()
     $('.count').textContent = ++count
-    return function end (status, href, text = href?.slice(-6), duration = performance.now() - startedAt) {
+    const addLink = (href, textContent) => link.append(make('a', { href, target: '_top', textContent }))
+    function end (status, href, text = href?.slice(-6), duration = performance.now() - startedAt) {
       code.textContent = status === 0 ? 'failed' : status ?? '–'
       code.className = 'code code-' + Math.trunc(status / 100)
       took.textContent = milliseconds(duration)
@@ -82,7 +90,26 @@
         failed++
         for (const place of requests.querySelectorAll('.failed')) place.textContent = `, ${failed} failed`
       }
-      if (href) link.append(Object.assign(document.createElement('a'), { href, target: '_top', textContent: text }))
+      if (href) addLink(href, text)
+    }
+    // The message of a failure, and the profile where no header has its link.
+    async function complete (status, href, passed) {
+      let token = tokenOf(href)
+      taken.add(token ?? passed)
+      if (!href && status && target.origin === new URL(home).origin) {
+        // A proxy passes on the address that its target has.
+        const query = { url: target.pathname, status, method }
+        const found = passed ? search({ token: passed }, page) : !isSame && profileOf(query, page)
+        token = (await found)?.token
+        if (token) addLink(profiler + token, token)
+      }
+      if (!token || !(status >= 400)) return
+      const { exception: textContent } = await search({ token }) ?? {}
+      if (textContent) row.append(make('span', { className: 'message', textContent }))
+    }
+    return (status, { href, text, duration, passed } = {}) => {
+      end(status, href, text, duration)
+      complete(status, href, passed).catch(() => {})
     }
   }
 
@@ -91,29 +118,41 @@
   const now = performance.now()
   const send = window.fetch
   const profiler = $('.profile a').href.replace(/\w+$/, '')
+  const home = profiler.replace(/_profiler\/$/, '')
+  const firstPage = document.URL
   const taken = new Set()
 
-  // An entry has no headers: its profile is that of the path and status, requested by this page since it was. A policy
-  // that has allowed the request allows the search, too.
-  async function profileOf ({ responseStatus }, path) {
-    if (!responseStatus) return
-    const query = new URLSearchParams({ url: path, status: responseStatus, from: requests.dataset.since })
-    const response = await send(`${profiler}search.json?${query}`)
-    const page = document.URL.split('#')[0]
-    const found = (await response.json()).profiles.findLast(({ token, url, values = {} }) =>
-      !taken.has(token) && new URL(url).pathname === path && [undefined, page].includes(values.refererUrl))
-    if (found) taken.add(found.token)
-    return found
+  // A profile is stored after its response: an answer without the profile that is looked for is not the last one. The
+  // answer has only what pages with the `Referer` of this search have requested: `page` was the URL of the page then.
+  async function search (query, page, isWanted = () => true) {
+    for (let tries = 5; tries > 0; tries--) {
+      const url = `${home}_wdt/requests.json?${new URLSearchParams(query)}`
+      const { profiles } = await (await send(url, { referrer: page })).json()
+      const found = profiles.findLast(isWanted)
+      if (found) return found
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+  }
+
+  // Without a header, the profile is that of path, status and method, since the page was requested, which no other row
+  // has. A policy that has allowed the request allows the search, too.
+  async function profileOf (query, page) {
+    return await search({ ...query, from: requests.dataset.since }, page, ({ token, url }) => {
+      if (taken.has(token) || new URL(url).pathname !== query.url) return false
+      taken.add(token)
+      return true
+    })
   }
 
   async function add (entry) {
     const { origin, pathname } = new URL(entry.name)
-    const isOwn = origin === location.origin
-    const profile = isOwn ? await profileOf(entry, pathname).catch(() => {}) : undefined
+    const { responseStatus: status } = entry
+    const isOwn = origin === new URL(home).origin
+    // An entry has no method.
+    const profile = isOwn && status ? await profileOf({ url: pathname, status }, firstPage).catch(() => {}) : undefined
     const search = isOwn && `${profiler}search?url=${encodeURIComponent(pathname)}`
-    begin(profile?.method ?? '–', entry.name)(
-      entry.responseStatus || undefined, profile ? profiler + profile.token : search, profile?.token ?? 'find',
-      entry.duration)
+    const [href, text] = profile ? [profiler + profile.token] : [search, 'find']
+    begin(profile?.method ?? '–', entry.name)(status || undefined, { href, text, duration: entry.duration })
   }
 
   attempt(() => new PerformanceObserver((entries) => {
@@ -136,7 +175,7 @@
         attempt(() => {
           // Opaque responses of other origins have neither status nor headers.
           const { type, status, url, headers } = response
-          end(type.startsWith('opaque') ? undefined : status, profileLink(headers.get('x-debug-token-link'), url))
+          end(type.startsWith('opaque') ? undefined : status, linkOf(headers.get('x-debug-token-link'), url))
         })
         return response
       }, (error) => {
@@ -159,7 +198,7 @@
         xhr.addEventListener('loadend', () => attempt(() => {
           // getResponseHeader() of a header that is not exposed would log an error to the console.
           const link = /^x-debug-token-link: *(\S+)/im.exec(xhr.getAllResponseHeaders())
-          end(xhr.status, profileLink(link?.[1], xhr.responseURL))
+          end(xhr.status, linkOf(link?.[1], xhr.responseURL))
         }), { once: true })
       })
       return result

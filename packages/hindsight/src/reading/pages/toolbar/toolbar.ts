@@ -12,6 +12,8 @@ interface Toolbar {
   /** The JSON of `/_wdt/<token>.json`; null: not available. Durations are milliseconds. */
   data: Record<string, unknown> & Pick<Profile, 'token' | 'time' | 'status'> & { url: string }
   items: Item[]
+  /** The links to the form of a replay, with what parts can record then. */
+  replays: SafeHtml[]
 }
 
 /** An item with the name of the panel that it links to. */
@@ -26,19 +28,27 @@ export function toolbarOf (
     resultsOf([part], profile, (_, data) => part.toolbar?.(data, profile, editor))
       .map((item) => ({ panel: part.name, ...item, isInternal: part.collect === undefined }))).sort(byOrder)
   const values = items.map(({ isInternal, values }) => isInternal ? values : {})
-  return { data: Object.assign({ token, url, time, status, method, duration }, ...values) as Toolbar['data'], items }
+  const data = Object.assign({ token, url, time, status, method, duration }, ...values) as Toolbar['data']
+  return { data, items, replays: replayLinks(profile, url, parts) }
+}
+
+/** A page of the application has no token for a button that sends a request again at once: the form has it. */
+function replayLinks ({ kind }: UnfinishedProfile, url: string, parts: readonly Part[]): SafeHtml[] {
+  if (kind !== undefined) return []
+  return parts.filter(({ replay }) => replay !== undefined).map(({ name, replay }) =>
+    html`<p><a href="${url}/replay?${name}=1" target="_top">${replay?.label}…</a></p>`)
 }
 
 const REQUESTS = html`<button type="button" class="head">\
 <span class="count">0</span> <span class="label">requests<span class="failed"></span></span></button>\
-<div class="pop"><p>Requests of this page<span class="failed"></span></p><ol></ol></div></li>`
+<div class="pop"><p>Requests of this page<span class="failed"></span>, timed by the browser</p><ol></ol></div></li>`
 
 /**
  * The markup of the toolbar. A shadow root separates its styles from those of the page. It is hidden until its
  * stylesheet is loaded. `base` is the path of the profiler's routes. `nonces` are for policies that do not allow the
  * URLs of the files.
  */
-export function renderToolbar ({ data, items }: Toolbar, base: string, nonces?: Nonces): SafeHtml {
+export function renderToolbar ({ data, items, replays }: Toolbar, base: string, nonces?: Nonces): SafeHtml {
   const { url, token, status, time } = data
   const files = addressesOf(toolbarAssets, base)
   const link = html`href="${url}" target="_top"`
@@ -50,10 +60,17 @@ export function renderToolbar ({ data, items }: Toolbar, base: string, nonces?: 
 <a class="small status-${statusClass(status)}" ${link}>${status}<span class="hidden"> Profile ${token}</span></a>
 <ul>${items.map((item) => itemMarkup(item, url))}<li class="item requests" data-since="${time}">${REQUESTS}
 <li class="item profile"><a class="head" ${link}><span class="label">Profile </span><code>${token}</code></a>
-<div class="pop"><a href="${url}.md" target="_top">Markdown for an AI assistant</a></div>
+<div class="pop"><p><a href="${url}.md" target="_top">Markdown for an AI assistant</a></p>${replays}</div>
 </li></ul>
 </aside></template><script src="${files.script}"${nonceOf('script')}></script></hindsight-toolbar>`
 }
+
+/** The markup of the toolbar of a page that another server renders: it has no profile of that page. */
+export const PAGE_TOOLBAR = html`<aside class="frame" aria-label="Debug toolbar" hidden>
+<input class="fold" type="checkbox" title="Fold the toolbar" aria-label="Fold the toolbar">
+<a class="small" href="_profiler/" target="_top">Profiles</a>
+<ul><li class="item requests">${REQUESTS}
+<li class="item profile"><a class="head" href="_profiler/" target="_top">Profiles</a></li></ul></aside>`
 
 function itemMarkup (
   { panel, className = 'own', title, head: given, facts = {}, more }: Item, url: string

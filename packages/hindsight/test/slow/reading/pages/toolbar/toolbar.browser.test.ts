@@ -56,6 +56,11 @@ if (browser !== undefined) {
       app.get('/early', async (_request, reply) => reply.type('text/html').send(page(EARLY)))
       app.get('/early/other', async (_request, reply) =>
         reply.type('text/html').header('referrer-policy', 'same-origin').send(page("<script>fetch('/json?early', { referrer: '/other' })</script>")))
+      app.get('/early/home', async (_request, reply) => reply.type('text/html').send(page("<script>fetch('/json?early', { referrer: '/' })</script>")))
+      app.get('/early/policy', async (request, reply) => {
+        const { policy } = request.query as { policy: string }
+        return await reply.type('text/html').header('referrer-policy', policy).send(page("<script>fetch('/json?early')</script>"))
+      })
       app.get('/slow', async () => { await sleep(600); return 'x' })
       app.get('/policy/:name', async (request, reply) => {
         const { policy = '', own, reportOnly } = POLICIES[(request.params as { name: string }).name] ?? {}
@@ -224,9 +229,9 @@ if (browser !== undefined) {
     const links = await page.locator(`${BAR} .requests ol a`).evaluateAll((links) => links.map((link) => (link as HTMLAnchorElement).href))
     t.equal(new Set(links).size, 6, 'each has a profile of its own')
     for (const link of links) t.match(link, /\/_profiler\/[0-9a-f]{6}$/)
-    t.ok(rows.every(([, , , took]) => /^[\d.,]+ ms$/.test(took ?? '')))
+    t.ok(rows.every(([, , , took]) => /^[\d.,]+ m?s$/.test(took ?? '')))
     t.equal(await page.locator(`${BAR} .requests .count`).textContent(), '6')
-    t.equal(await page.locator(`${BAR} .requests .pop p`).textContent(), 'Requests of this page, 2 failed')
+    t.equal(await page.locator(`${BAR} .requests .pop p`).textContent(), 'Requests of this page, 2 failed, timed by the browser')
     await page.locator(`${BAR} .requests button`).click()
     await page.locator(`${BAR} .requests ol li`, { hasText: '/slow' }).getByRole('link').click()
     t.match(await page.locator('main').textContent(), '/slow?early')
@@ -234,12 +239,39 @@ if (browser !== undefined) {
   })
 
   t.test('a request before the toolbar whose profile is not that of this page is found by its path', async t => {
+    for (const path of ['/early/other', '/early/home']) {
+      const { page } = await watchedPage(browser, origin)
+      await page.goto(origin + path)
+      await page.locator(`${BAR} .requests button`).click()
+      const row = page.locator(`${BAR} .requests ol li`, { hasText: '/json?early' })
+      t.match(await row.getByRole('link', { name: 'find' }).getAttribute('href'), /\/_profiler\/search\?url=%2Fjson$/, path)
+      t.match(await row.textContent(), '200–')
+      await page.close()
+    }
+  })
+
+  t.test('a request before the toolbar has its profile with each referrer policy of the page', async t => {
+    for (const policy of ['origin', 'no-referrer', 'unsafe-url']) {
+      const { page } = await watchedPage(browser, origin)
+      await page.goto(`${origin}/early/policy?policy=${policy}`)
+      await page.locator(`${BAR} .requests button`).click()
+      const row = page.locator(`${BAR} .requests ol li`, { hasText: '/json?early' })
+      t.match(await row.getByRole('link').getAttribute('href'), /\/_profiler\/[0-9a-f]{6}$/, policy)
+      await page.close()
+    }
+  })
+
+  t.test('the toolbar leads to a CPU profile of its page, and the link itself records nothing', async t => {
     const { page } = await watchedPage(browser, origin)
-    await page.goto(`${origin}/early/other`)
-    await page.locator(`${BAR} .requests button`).click()
-    const row = page.locator(`${BAR} .requests ol li`, { hasText: '/json?early' })
-    t.match(await row.getByRole('link', { name: 'find' }).getAttribute('href'), /\/_profiler\/search\?url=%2Fjson$/)
-    t.match(await row.textContent(), '200–')
+    await page.goto(`${origin}/`)
+    await page.locator(`${BAR} .profile`).hover()
+    const before = await app.hindsight.profiler.latest()
+    await page.locator(`${BAR} .profile .pop a`, { hasText: 'Record a CPU profile' }).click()
+    await page.getByRole('checkbox', { name: 'Record a CPU profile' }).waitFor()
+    t.equal((await app.hindsight.profiler.latest())?.token, before?.token, 'a link sends nothing')
+    await page.getByRole('button', { name: /^(?:Send|Replay)/ }).click()
+    await page.waitForURL(/\?panel=cpu$/)
+    await page.getByRole('heading', { name: 'Flame graph' }).waitFor()
     await page.close()
   })
 
