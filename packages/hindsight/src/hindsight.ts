@@ -6,7 +6,7 @@ import { beginObservation } from './observe.js'
 import type { HindsightOptions } from './options.js'
 import { checkStorageSetting } from './store/open.js'
 
-let meta = { fastify: '5.x', name: 'fastify-hindsight' }
+let meta = { fastify: '5.x || 6.x', name: 'fastify-hindsight' }
 /** Where the plugin was registered since it was called, as stacks. */
 const registrations: Error[] = []
 

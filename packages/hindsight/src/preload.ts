@@ -17,9 +17,9 @@ subscribe('fastify.initialization', (message) => {
   const { fastify } = message as { fastify: FastifyInstance }
   const { version } = fastify
   if (isOpening) return
-  if (version.startsWith('5.')) preloadApplication(fastify, options)
+  if (/^[56]\./.test(version)) preloadApplication(fastify, options)
   // The process may have another copy of Fastify, of another version.
-  else warnOnce(`An application with Fastify ${version} is not observed: fastify-hindsight needs Fastify 5`)
+  else warnOnce(`An application with Fastify ${version} is not observed: fastify-hindsight needs Fastify 5 or 6`)
 })
 
 /** Whether this is the process of npm, pnpm or yarn that runs a script. */
