@@ -1,0 +1,5 @@
+import assert from 'node:assert/strict'
+
+export default async function check (app) {
+  assert.equal((await app.inject('/price')).statusCode, 502)
+}
