@@ -13,10 +13,10 @@ const PAGE = `<!doctype html><html lang="en">${HEAD}<body><h1>Orders</h1><p>One 
 const database = observe(new DatabaseSync(':memory:'))
 database.exec(`create table basket (id integer primary key, customer text);
 create table item (id integer primary key, basket integer, name text, price integer)`)
-for (let id = 1; id <= 12; id++) {
-  database.prepare('insert into basket values (?, ?)').run(id, `customer ${id}`)
-  database.prepare('insert into item (basket, name, price) values (?, ?, ?)').run(id, 'tea', id * 120)
-}
+for (let id = 1; id <= 12; id++) database.prepare('insert into basket values (?, ?)').run(id, `customer ${id}`)
+const addItem = database.prepare('insert into item (basket, name, price) values (?, ?, ?)')
+// The items of earlier baskets, too: a query reads all.
+for (let id = 1; id <= 40_000; id++) addItem.run(id, 'tea', id * 120)
 
 function itemsOf (basket: number): unknown[] {
   return database.prepare('select name, price from item where basket = ?').all(basket)

@@ -8,7 +8,7 @@ import Fastify from 'fastify'
 import { chromium, type Page } from 'playwright-core'
 import application, { options } from '../../app/app.js'
 import { freePort } from '../../packages/hindsight/test/support/ports.js'
-import { project, startShop, stepsOf } from '../../packages/hindsight/test/support/tutorial.js'
+import { project, QUERIES_TUTORIAL, startShop, stepsOf, TUTORIAL } from '../../packages/hindsight/test/support/tutorial.js'
 
 // The pictures of the README and the docs, taken from the program itself: `npm run screenshots`.
 const here = dirname(fileURLToPath(import.meta.url))
@@ -73,13 +73,17 @@ async function loaded (page: Page): Promise<unknown> {
   return await page.getByText('All differences').waitFor()
 }
 
-/** The application of the tutorial, and what its reader sees. */
-async function takeTutorial (): Promise<void> {
+/** Starts the application of a tutorial. */
+async function startTutorial (page: string) {
   const port = await freePort()
   const place = await project(folder)
-  writeFileSync(join(place, 'app.js'), stepsOf(port).find(({ what }) => what === 'app.js')?.code ?? '')
-  const shop = await startShop(place)
-  const url = `http://127.0.0.1:${port}`
+  writeFileSync(join(place, 'app.js'), stepsOf(port, page).find(({ what }) => what === 'app.js')?.code ?? '')
+  return { shop: await startShop(place), url: `http://127.0.0.1:${port}` }
+}
+
+/** The application of the tutorial, and what its reader sees. */
+async function takeTutorial (): Promise<void> {
+  const { shop, url } = await startTutorial(TUTORIAL)
   const reader = await browser.newPage()
   for (let i = 0; i < 3; i++) await reader.goto(`${url}/orders/1?currency=USD`)
   await reader.close()
@@ -88,10 +92,19 @@ async function takeTutorial (): Promise<void> {
   shop.kill()
 }
 
+/** A slow request of the second tutorial. */
+async function takeSlowRequest (): Promise<void> {
+  const { shop, url } = await startTutorial(QUERIES_TUTORIAL)
+  for (let i = 0; i < 3; i++) await fetch(`${url}/orders`)
+  await take('slow-request', `${url}/_profiler/latest?url=/orders`, 'light', 1280, async () => {}, 500)
+  shop.kill()
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'hindsight-pictures-'))
 // The first page loads modules, and a failure is compared with a success.
 for (const path of ['/orders', '/orders/1041']) await fetch(origin + path)
 await takeTutorial()
+await takeSlowRequest()
 await take('toolbar', '/orders', 'light', 1280, openToolbar, 320)
 await take('profile-timeline', '/_profiler/latest?route=order_list', 'light', 1280, panel('timeline'))
 // Called servers are linked a second later.

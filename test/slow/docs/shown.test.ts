@@ -70,7 +70,7 @@ function commands (page: string): string[][] {
 // These are for as long as somebody looks, for a terminal, or loaded from elsewhere: their own tests run them.
 const ELSEWHERE = new Set(['tail', 'mcp', 'lifecycle', 'compare', 'to', 'replay'])
 
-for (const page of ['README.md', 'docs/how-to/blocked.md', 'examples/plugin-js/README.md', 'examples/plugin-ts/README.md']) {
+for (const page of ['docs/how-to/blocked.md', 'examples/plugin-js/README.md', 'examples/plugin-ts/README.md']) {
   t.test(`each command of ${page} has the described effect`, async (t) => {
     const dataDir = testdir(t)
     const app = await buildTested(t, { profiler: { storage: 'sqlite', dataDir } }, (app) => app.get('/', async () => { throw new Error('no') }))

@@ -325,7 +325,7 @@ for (const [name, ...args] of [
 const PRELOADED = ['README.md', 'docs/how-to/existing-application.md'].flatMap((page) => snippetsOf(page).flatMap(({ code }) => code.trim().split('\n'))
   .filter((line) => line.includes(` ${REGISTER} app.js`)).map((command) => ({ page, command })))
 
-t.equal(PRELOADED.length, 3)
+t.equal(PRELOADED.length, 2)
 for (const { page, command } of PRELOADED) {
   t.test(`${page}: ${command}`, async (t) => {
     const args = command.replace(/^node /, '').split(' ')
