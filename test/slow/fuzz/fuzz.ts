@@ -24,7 +24,7 @@ export interface FuzzFigures {
   heapLate: number
 }
 
-const PATIENCE = 8_000
+const PATIENCE = 60_000
 const STATUS_LINE = /HTTP\/1\.1 (\d{3}) [^\r\n]*\r\n/g
 
 /** Sends generated messages to a service in a process of its own; rejects with the smallest connection that it takes badly. */

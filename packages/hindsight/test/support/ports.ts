@@ -17,6 +17,13 @@ export async function freePort (): Promise<number> {
   }
 }
 
+/** Ports that are free, each another one. */
+export async function freePorts (count: number): Promise<number[]> {
+  const ports = new Set<number>()
+  while (ports.size < count) ports.add(await freePort())
+  return [...ports]
+}
+
 /** Listens on a port, and stops; rejects if another process listens there. */
 export async function takePort (port: number): Promise<void> {
   const server = createServer().listen(port, '127.0.0.1')

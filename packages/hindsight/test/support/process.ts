@@ -87,8 +87,12 @@ export class Process {
     for (const until = Date.now() + TIMEOUT; Date.now() < until; await sleep(20)) {
       const found = pattern.exec(read())
       if (found !== null) return found
-      if (this.#child.exitCode !== null) break
+      if (this.#child.exitCode !== null || this.#child.signalCode !== null) break
     }
+    // Its last output may arrive after its end.
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) await this.ended
+    const found = pattern.exec(read())
+    if (found !== null) return found
     throw new Error(`It does not say ${String(pattern)}:\n${this.stdout}\n${this.stderr}`)
   }
 

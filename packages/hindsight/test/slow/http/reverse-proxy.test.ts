@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { hindsight } from '../../../src/hindsight.js'
 import type { HindsightOptions } from '../../../src/options.js'
 import { build, get, listen, statusOf } from '../../support/app.js'
-import { connectTo, freePort } from '../../support/ports.js'
+import { connectTo, freePorts } from '../../support/ports.js'
 import { findProgram, missing, serverFolder, startServer } from '../../support/server-process.js'
 
 const SECRET = 'the inner workings'
@@ -63,7 +63,7 @@ async function nginx (t: Test, servers: string[]): Promise<number[] | null> {
   const program = NGINX ? existsSync(NGINX) ? NGINX : null : findProgram('nginx', ['/usr/sbin'])
   if (program === null) return missing(t, 'nginx', 'no nginx: install it (on Debian: apt-get install nginx), or put its path into NGINX')
   const folder = serverFolder(t, 'nginx')
-  const ports = await Promise.all(servers.map(() => freePort()))
+  const ports = await freePorts(servers.length)
   writeFileSync(join(folder, 'nginx.conf'), `
     daemon off;
     master_process off;

@@ -29,6 +29,9 @@ interface Asked {
   wait?: number
 }
 
+/** Without an answer for so long (ms), a test fails. */
+const PATIENCE = 60_000
+
 /** Puts values for the parameters of a pattern; throws at one that has none. */
 export function asRoute (method: string, pattern: string, params: Readonly<Record<string, string>>): Route {
   const path = pattern.replace(/:([A-Za-z]+)(?:\([^)]*\))?/g, (_text, name: string) => {
@@ -53,7 +56,7 @@ export function comesFrom ({ headers, socket }: IncomingMessage): void {
 }
 
 /** Sends a message on a new connection; a stream is abandoned after its first data. */
-export async function ask (port: number, { path, method = 'GET', version = '1.1', absolute = '', headers = {}, form, wait = 5_000 }: Asked): Promise<Answer> {
+export async function ask (port: number, { path, method = 'GET', version = '1.1', absolute = '', headers = {}, form, wait = PATIENCE }: Asked): Promise<Answer> {
   const body = form === undefined || method === 'GET' || method === 'HEAD' ? '' : new URLSearchParams(form).toString()
   const all: Record<string, string | null> = {
     Host: `127.0.0.1:${port}`,
@@ -65,7 +68,7 @@ export async function ask (port: number, { path, method = 'GET', version = '1.1'
   return await new Promise((resolve, reject) => {
     let text = ''
     const socket = connect(port, '127.0.0.1', () => socket.write(`${method} ${absolute}${path} HTTP/${version}\r\n${lines.join('')}\r\n${body}`))
-    socket.setTimeout(wait, () => socket.destroy(wait === 5_000 ? new Error(`${method} ${path} was not answered`) : undefined))
+    socket.setTimeout(wait, () => socket.destroy(wait === PATIENCE ? new Error(`${method} ${path} was not answered`) : undefined))
     socket.on('data', (chunk) => {
       text += String(chunk)
       if (/^content-type: text\/event-stream/im.test(text)) socket.destroy()
