@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import fastifySession from '@fastify/session'
 import t from 'tap'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -308,19 +309,23 @@ t.test('a session that is destroyed during a request stays destroyed', async t =
     ['a request that reads', (request: FastifyRequest) => request.session.get('count' as never)],
     ['a request that writes', (request: FastifyRequest) => request.session.set('count' as never, Date.now() as never)]
   ] as const) {
+    const steps = new EventEmitter()
+    const [touched, ended] = [once(steps, 'touched'), once(steps, 'ended')]
     const app = await build(t, {}, app => {
       app.get('/begin', async request => { request.session.set('count' as never, 1 as never) })
       app.get('/end', async request => { await request.session.destroy() })
       app.get('/slow', async request => {
         touch(request)
-        await new Promise(resolve => setTimeout(resolve, 60))
+        steps.emit('touched')
+        await ended
       })
       app.get('/count', async request => ({ count: request.session.get('count' as never) ?? null }))
     })
     const cookie = pairOf(await app.inject('/begin'))
     const slow = app.inject({ url: '/slow', headers: { cookie } })
-    await new Promise(resolve => setTimeout(resolve, 20))
+    await touched
     await app.inject({ url: '/end', headers: { cookie } })
+    steps.emit('ended')
     t.equal((await slow).headers['set-cookie'], undefined, `${name} gives no cookie`)
     t.same((await app.inject({ url: '/count', headers: { cookie } })).json(), { count: null }, name)
   }

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as turn } from 'node:timers/promises'
 import Fastify from 'fastify'
 import Oldest from 'fastify-5.0'
 import type { AddressInfo } from 'node:net'
@@ -55,10 +55,13 @@ for (const [version, create] of [['current', Fastify], ['oldest', Oldest as unkn
       seen.length = 0
       const length = first.length + second.length
       socket.write(`POST / HTTP/1.1\r\nHost: localhost\r\n${extra}Content-Type: ${type}\r\nContent-Length: ${length}\r\n\r\n${first}`)
-      await sleep(20)
+      // The second part comes while the parser waits for it.
+      while (!seen.includes('onRequest')) await turn()
+      for (let turns = 0; turns < 3; turns++) await turn()
+      const received = once(socket, 'data')
       socket.write(second)
-      await once(socket, 'data')
-      await sleep(20)
+      await received
+      while (seen.filter((where) => where === 'onResponse').length < 2) await turn()
     }
     const before = ['onRequest', 'onRequest', 'preValidation', 'preValidation', 'preHandler', 'preHandler', 'handler']
     for (const [type, first = '', second = ''] of BODIES) {
