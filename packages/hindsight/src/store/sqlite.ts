@@ -21,6 +21,8 @@ interface Pending {
 const STOP_TIMEOUT = 2_000
 /** How long (ms) it waits for the first call: on a busy machine it takes seconds to start a thread and open a file. */
 const START_TIMEOUT = 5_000
+/** Milliseconds of one wait, after which it is looked at again. */
+const MAX_PAUSE = 50
 
 /** The thread of this process that owns databases. It keeps no idle process alive. */
 class DatabaseThread {
@@ -92,11 +94,13 @@ class DatabaseThread {
   }
 
   #waitFor (count: number, timeout: number): void {
-    for (const until = performance.now() + timeout; this.#worker !== null;) {
+    for (let left = timeout; this.#worker !== null;) {
       const answered = Atomics.load(this.#answered, 0)
-      const left = until - performance.now()
       if (answered >= count || left <= 0) return
-      Atomics.wait(this.#answered, 0, answered, left)
+      const before = performance.now()
+      Atomics.wait(this.#answered, 0, answered, Math.min(left, MAX_PAUSE))
+      // While the process was suspended, the thread was, too.
+      left -= Math.min(performance.now() - before, MAX_PAUSE)
     }
   }
 

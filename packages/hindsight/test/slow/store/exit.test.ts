@@ -22,7 +22,7 @@ function runApplication (t: Test, dataDir: string, options: string, end: string)
     console.log(new Set(responses.map(({ headers }) => headers['x-debug-token'])).size)
     ${end}`
   const args = ['--import=tsx', '--input-type=module', '--eval', script]
-  const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8', timeout: 60_000 })
+  const { status, stderr, stdout } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8', timeout: 240_000 })
   t.comment(stderr)
   return { status, stderr, count: Number(stdout) }
 }
