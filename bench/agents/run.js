@@ -112,7 +112,7 @@ function run (command, { args = [], ...options }, input, timeout) {
       running.delete(child.pid)
       const end = () => resolve({ code, output })
       // The last output comes after the exit. A process that has left the group may keep the pipe open.
-      const last = setTimeout(end, 1_000)
+      const last = setTimeout(end, 10_000)
       child.once('close', () => {
         clearTimeout(last)
         end()

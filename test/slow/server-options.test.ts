@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { serverOptions, httpsServerOptions } from '../../lib/server-options.js'
 import type { ServerSettings } from '../../lib/options.js'
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,32 +14,42 @@ import { certificate } from '../../packages/hindsight/test/support/certificate.j
 const SIZE = 16 * 1024 * 1024
 const PARTS = 64
 const TIMEOUT = 800
+/** Of a client that reads slowly: it takes longer than its timeout, and a tenth of that, at most, from one part to the next. */
+const LONG_TIMEOUT = 3_000
+const LONG_SIZE = 4 * SIZE
 const tls = certificate()
 
 const request = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\nAccept: text/plain\r\n\r\n`
 
 interface Served {
   app: FastifyInstance
+  /** Emits `slow` where the handler of that route runs. */
+  steps: EventEmitter
   port: number
   open: () => Promise<number>
 }
 
 async function service (t: Test, server: object, limits: Partial<ServerSettings> = {}): Promise<Served> {
+  const steps = new EventEmitter()
   const app = await build({
     profiler: false,
     limits,
     server,
     declare: (app) => {
       app.get('/ok', () => 'ok')
-      app.get('/slow', async () => { await sleep(300); return 'slow' })
+      app.get('/slow', async () => {
+        steps.emit('slow')
+        await sleep(300)
+        return 'slow'
+      })
       app.get('/silent', async () => { await sleep(2 * TIMEOUT); return 'silent' })
-      app.get(
-        '/large', (_request, reply) => reply.type('text/plain').send(Readable.from(Array<string>(PARTS).fill('x'.repeat(SIZE / PARTS)), { objectMode: false }))
-      )
+      for (const [path, parts] of [['/large', PARTS], ['/long', PARTS * LONG_SIZE / SIZE]] as const) {
+        app.get(path, (_request, reply) => reply.type('text/plain').send(Readable.from(Array<string>(parts).fill('x'.repeat(SIZE / PARTS)), { objectMode: false })))
+      }
     }
   })
   t.teardown(() => app.close())
-  return { app, port: await listen(app), open: () => new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count))) }
+  return { app, steps, port: await listen(app), open: () => new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count))) }
 }
 
 const kinds: Array<[name: string, options: (limits: Partial<ServerSettings>) => object, dial: (port: number) => Socket]> = [
@@ -55,11 +65,12 @@ else {
 
 for (const [name, options, dial] of kinds) {
   t.test(`${name}: a client that does not read its response is cut off`, async (t) => {
-    const { port, open } = await service(t, options({ connectionTimeout: TIMEOUT }))
+    const { app, port, open } = await service(t, options({ connectionTimeout: TIMEOUT }))
+    const connected = once(app.server, 'connection')
     const socket = dial(port).on('error', () => {})
     socket.pause()
     socket.write(request('/large'))
-    await until(open, (count) => count === 1)
+    await connected
     await until(open, (count) => count === 0)
     socket.resume()
     await once(socket, 'close')
@@ -67,7 +78,7 @@ for (const [name, options, dial] of kinds) {
   })
 
   t.test(`${name}: a slowly reading client receives the whole response, and its connection stays open`, async (t) => {
-    const { port } = await service(t, options({ connectionTimeout: TIMEOUT }))
+    const { port } = await service(t, options({ connectionTimeout: LONG_TIMEOUT }))
     const socket = dial(port)
     t.teardown(() => socket.destroy())
     let [head, tail, size] = ['', '', 0]
@@ -77,16 +88,16 @@ for (const [name, options, dial] of kinds) {
       if (head === '') head = chunk.toString('latin1')
       size += chunk.length
       socket.pause()
-      // Three times the timeout for all.
-      setTimeout(() => socket.resume(), startedAt + 3 * TIMEOUT * size / SIZE - performance.now())
+      // Longer than the timeout for all.
+      setTimeout(() => socket.resume(), startedAt + 1.5 * LONG_TIMEOUT * size / LONG_SIZE - performance.now())
     })
-    socket.write(request('/large'))
+    socket.write(request('/long'))
     await until(async () => {
       if (socket.destroyed) throw new Error('it was cut off')
       return tail
     }, (tail) => tail.endsWith('0\r\n\r\n'))
     t.match(head, /^HTTP\/1\.1 200/)
-    t.ok(size > SIZE)
+    t.ok(size > LONG_SIZE)
     socket.removeAllListeners('data')
     const answer = once(socket.setEncoding('latin1'), 'data')
     socket.resume()
@@ -103,7 +114,7 @@ for (const [name, options, dial] of kinds) {
   })
 
   t.test(`${name}: closing the application answers pending requests, and closes idle connections`, async (t) => {
-    const { app, port } = await service(t, options({}))
+    const { app, port, steps } = await service(t, options({}))
     const [
       silent, kept, slow
     ] = [dial(port), dial(port), dial(port)].map((socket) => socket.on('error', () => {}).setEncoding('latin1')) as [Socket, Socket, Socket]
@@ -113,8 +124,9 @@ for (const [name, options, dial] of kinds) {
     slow.on('data', (text: string) => { received += text })
     kept.write(request('/ok'))
     await once(kept, 'data')
+    const begun = once(steps, 'slow')
     slow.write(request('/slow'))
-    await sleep(100)
+    await begun
     // Resolves only when all connections are closed, also the one that would be kept after its response.
     await app.close()
     for (const socket of [silent, kept, slow, early]) if (!socket.closed) await once(socket.resume(), 'close')

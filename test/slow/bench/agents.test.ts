@@ -74,8 +74,8 @@ t.test('nothing that is given names the check', async (t) => {
 })
 
 t.test('an agent that does not end is stopped with its processes', async (t) => {
-  const started = performance.now()
-  const args = [join(FOLDER, 'run.js'), '--agent', 'sleep 60; true', '--only', 'missing-await', '--give', 'nothing', '--timeout', '1']
-  await promisify(execFile)(process.execPath, args)
-  t.ok(performance.now() - started < 30_000)
+  // Its standard error is open until all of them have ended.
+  const args = [join(FOLDER, 'run.js'), '--agent', 'sleep 100000; true', '--only', 'missing-await', '--give', 'nothing', '--timeout', '1']
+  const { stdout } = await promisify(execFile)(process.execPath, args)
+  t.match(stdout, 'nothing missing-await: not repaired')
 })

@@ -102,10 +102,12 @@ t.test('a login works over TLS', async (t) => {
 })
 
 t.test('the limits and messages of a plain server apply over TLS', async (t) => {
-  const port = await service(t, { headersTimeout: 300, keepAliveTimeout: 100 })
+  const port = await service(t)
   t.match(await raw(port, 'GET /nix HTTP/1.1\r\nAccept: text/plain\r\n\r\n'), /^HTTP\/1\.1 400 /)
   t.match(await raw(port, 'GARBAGE\r\n\r\n'), /^HTTP\/1\.1 400 [^]*Malformed HTTP message: /)
-  t.match(await raw(port, 'GET / HTTP/1.1\r\nHost: a\r\nContent-Len'), /^HTTP\/1\.1 408 /)
+  // Only this message is incomplete: a busy machine does not complete the others within so little time.
+  const impatient = await service(t, { headersTimeout: 300 })
+  t.match(await raw(impatient, 'GET / HTTP/1.1\r\nHost: a\r\nContent-Len'), /^HTTP\/1\.1 408 /)
   t.match(await raw(port, `GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`), /^HTTP\/1\.1 200 /)
   t.match(await raw(port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(70_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /)
 })

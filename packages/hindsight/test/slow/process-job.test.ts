@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { symlinkSync } from 'node:fs'
+import { symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -18,7 +18,6 @@ const folder = testdir(t, {
   'fail.mjs': "const count = 3\nthrow new RangeError('import of ' + count + ' failed')\n",
   'fail.cjs': "function open () { throw new Error('no file') }\nopen()\n",
   'code.mjs': 'process.exitCode = 3\n',
-  'quick.mjs': 'console.log("quick")\n',
   'handled.mjs': "process.on('uncaughtException', () => {})\nsetImmediate(() => { throw new Error('handled') })\n",
   'slow.mjs': "import http from 'node:http'\n" +
     "const server = http.createServer((_request, response) => setTimeout(() => response.end('x'), 1100)).listen(0)\n" +
@@ -80,7 +79,16 @@ t.test('a script that runs longer than a second is kept, and a quick one is not'
   t.equal(code, 0)
   t.match(profile, { kind: 'command', outcome: 'done', exceptions: [], collectors: { 'http-client': { count: 1 } } })
   t.notMatch(profile?.collectors.performance, { budget: { work: [{ one: 'random bytes' }] } })
-  t.same(await runScript('quick.mjs'), { code: 0, profile: undefined })
+  for (let tries = 0; ; tries++) {
+    const file = `quick-${tries}.mjs`
+    writeFileSync(join(folder, file), 'console.log("quick")\n')
+    const { code, profile } = await runScript(file)
+    t.equal(code, 0)
+    // On a busy machine it may take longer than a second.
+    if (profile !== undefined && profile.duration >= 1_000) continue
+    t.equal(profile, undefined)
+    break
+  }
 })
 
 t.test('a script that handles an exception has not failed', async (t) => {

@@ -9,8 +9,8 @@ import { isLong } from '../support/long.js'
 import { freePort } from '../support/ports.js'
 import { cliCommand, devCommand, PRELOAD, run, SECRET, startCommand, type Command, type Environment } from '../support/process.js'
 
-// Of app/server.ts.
-const GRACE = 10_000
+/** Milliseconds for an answer: a service that ends takes at most ten seconds of them (app/server.ts). */
+const PATIENCE = 120_000
 
 /** The ways to start, with the failing routes beside those of `routes/`. */
 const ways: Array<[name: string, command: () => Promise<Command>]> = [
@@ -19,13 +19,13 @@ const ways: Array<[name: string, command: () => Promise<Command>]> = [
   ['fastify-cli', async () => cliCommand(await freePort(), PRELOAD)]
 ]
 
-async function get (port: number, path: string, headers = '', timeout = GRACE): Promise<RawResponse | null> {
-  return await raw(port, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${headers}\r\n`, { timeout })
+async function get (port: number, path: string, headers = ''): Promise<RawResponse | null> {
+  return await raw(port, `GET ${path} HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n${headers}\r\n`, { timeout: PATIENCE })
 }
 
 async function profile (port: number, response: RawResponse | null): Promise<Profile> {
   const token = String(response?.headers['x-debug-token'])
-  for (let tries = 0; tries < 100; tries++) {
+  for (let tries = 0; tries < 1_000; tries++) {
     const answer = await get(port, `/_profiler/${token}.json`)
     if (answer?.status === 200) return JSON.parse(answer.text) as Profile
     await sleep(20)
@@ -121,7 +121,7 @@ t.test('production: an uncaught exception ends the process', async (t) => {
   // Outside debug mode nothing says which request was to blame: its connection ends with the process, after its time of grace.
   await Promise.all(['/timer', '/rejection'].map(async (path) => {
     const started = run(t, startCommand(PRELOAD), { NODE_ENV: 'production', SESSION_SECRET: SECRET })
-    const response = get(await started.listening(), path, '', 2 * GRACE)
+    const response = get(await started.listening(), path)
     t.not(await started.exit(), 0)
     t.match(started.stdout, 'in a timer')
     t.notMatch((await response)?.text ?? '', 'in a timer')

@@ -128,8 +128,16 @@ t.test('--watch starts it again, and --open opens the browser once, without a sh
   const started = new Started(t, ['--watch', '--open', 'app.js'], { PATH })
   const first = await started.listening()
   while (!existsSync(opened)) await once(watcher, 'change')
-  writeFileSync(join(project, 'app.js'), `${app()}// changed\n`)
+  // Node.js may not watch the file yet when the application listens: it is changed again after longer and longer times.
+  const change = (times: number): void => {
+    writeFileSync(join(project, 'app.js'), `${app()}// changed ${times} times\n`)
+    changing = setTimeout(change, 5_000 * 2 ** times, times + 1)
+  }
+  let changing: NodeJS.Timeout | undefined
+  change(1)
+  t.teardown(() => clearTimeout(changing))
   t.not(await started.listening(2), first)
+  clearTimeout(changing)
   t.same(readFileSync(opened, 'utf8'), `${first}/_profiler/\n`)
 })
 

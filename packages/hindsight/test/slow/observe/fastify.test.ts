@@ -26,6 +26,7 @@ const OTHERS = [
   'encapsulated-child-logger-factory', 'genReqId', 'handler-timeout', 'output-validation', 'plugin.4', 'request-header-host', 'route-prefix',
   'router-options', 'schema-feature', 'schema-serialization', 'throw', 'trust-proxy'
 ]
+const TRIES = 4
 const FILES = isLong ? [...FIRST, ...OTHERS] : FIRST
 const dataDir = t.testdir()
 
@@ -33,9 +34,12 @@ t.test('the tests of Fastify pass with the preload', { jobs: 2 }, async (t) => {
   for (const name of FILES) {
     t.test(name, async (t) => {
       const file = join(fastify, 'test', `${name}.test.js`)
-      const result = await run(process.execPath, [...preload, file], {
+      const start = async (): Promise<{ stdout: string }> => await run(process.execPath, [...preload, file], {
         cwd: fastify, env: { ...process.env, NODE_ENV: '', NODE_OPTIONS: '', DATA_DIR: dataDir }, maxBuffer: 1e8
       }).catch((error: Error & { stdout: string }) => error)
+      let result = await start()
+      // Some of them fail on a busy machine, which has other times; what the preload changes fails each time.
+      for (let tries = 1; tries < TRIES && result instanceof Error; tries++) result = await start()
       t.notOk(result instanceof Error, name, { output: result.stdout.slice(-5_000) })
     })
   }

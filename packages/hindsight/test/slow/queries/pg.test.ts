@@ -249,8 +249,11 @@ inBothProducts('a query of the pool outside of a transaction, and a transaction 
   const outside = /^`select name from item where id = \?` from .*pg\.test\.ts:\d+ was sent outside of the transaction .* had changed item$/
   for (const [url, ...texts] of [['/commit', outside], ['/open', outside, /^The transaction .* was neither committed nor rolled back/]] as const) {
     const { collectors } = await profileOf(app, await app.inject(url))
-    t.match(collectors.queries, { findings: texts.map((text) => ({ kind: 'transaction', text })) })
-    t.equal((collectors.queries as { findings: unknown[] }).findings.length, texts.length)
+    const { findings } = collectors.queries as { findings: Array<{ kind: string }> }
+    // On a busy machine a query may be slow, too.
+    const found = findings.filter(({ kind }) => kind !== 'slow')
+    t.match(found, texts.map((text) => ({ kind: 'transaction', text })))
+    t.equal(found.length, texts.length)
   }
 })
 
@@ -260,22 +263,33 @@ inBothProducts('a pool whose connections are taken: the time of waiting is separ
   const pool = observe(new pg.Pool({ connectionString: postgres.url, max: 1 }))
   t.teardown(() => pool.end())
   await pool.query('select 1')
+  const times = { begun: 0, waiting: 0, free: 0, ended: 0 }
   const app = await build((app) => app.get('/', async () => {
-    await Promise.all([pool.query('select pg_sleep(0.2)'), pool.query('select 2')])
+    const client = await pool.connect()
+    times.begun = performance.now()
+    const second = pool.query('select 2')
+    times.waiting = performance.now()
+    await client.query('select pg_sleep(0.2)')
+    times.free = performance.now()
+    client.release()
+    await second
+    times.ended = performance.now()
     await pool.query('select nothing from item')
   }))
   const { collectors } = await profileOf(app, await app.inject('/'))
-  const { queries: [, second], ...all } = collectors.queries as { queries: Array<{ wait: number, duration: number }> }
+  const { queries, ...all } = collectors.queries as { queries: Array<{ statement: string, wait: number, duration: number }> }
   t.match({ ...all }, { count: 3, failed: 1 })
+  const { wait = 0, duration = 0 } = queries.find(({ statement }) => statement === 'select 2') ?? {}
   const text = /^The one connection of the pool was in use: 1 query waited up to .* for one, the first from .*pg\.test\.ts:/
   t.match(collectors.queries, { findings: [{ kind: 'pool', text }, { kind: 'slow' }] })
-  t.ok((second?.wait ?? 0) >= 190, `${second?.wait} ms`)
-  t.ok((second?.duration ?? 0) < 190, `${second?.duration} ms`)
-  t.match(collectors.queries, {
-    queries: [
-      { statement: 'select pg_sleep(0.2)', source: /pg\.test\.ts:\d+/, rows: 1 },
-      { statement: 'select 2', source: /pg\.test\.ts:\d+/ },
-      { statement: 'select nothing from item', source: /pg\.test\.ts:\d+/, error: { code: '42703', position: '8' } }
-    ]
-  })
+  // Times of profiles are rounded to microseconds.
+  const [least, most] = [times.free - times.waiting - 0.01, times.ended - times.begun + 0.01]
+  t.ok(wait >= least, `it waited at least ${least} ms: ${wait} ms`)
+  t.ok(wait + duration <= most, `both times together have at most ${most} ms: ${wait} and ${duration} ms`)
+  const source = /pg\.test\.ts:\d+/
+  t.match([...queries].sort((a, b) => a.statement < b.statement ? -1 : 1), [
+    { statement: 'select 2', source },
+    { statement: 'select nothing from item', source, error: { code: '42703', position: '8' } },
+    { statement: 'select pg_sleep(0.2)', source, rows: 1 }
+  ])
 })
