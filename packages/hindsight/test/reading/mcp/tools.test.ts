@@ -80,7 +80,7 @@ t.test('profiles are searched by criteria, and each text has the mark of who wro
 
 t.test('a search waits for the next request that matches, and ends', async (t) => {
   const source = sourceOf([failure('000001')])
-  const waiting = call('search_profiles', source, { error: true, file: 'plugins/router.ts', wait: 10 })
+  const waiting = call('search_profiles', source, { error: true, file: 'plugins/router.ts', wait: 50 })
   await sleep(50)
   source.profiles.put([profile('000002'), failure('000003', { exceptions: [] }), failure('000004')].map(recordOf))
   t.same(tokensIn(await waiting), ['000004'])

@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import Fastify, { type FastifyInstance } from 'fastify'
@@ -23,6 +24,8 @@ const html = { accept: 'text/html', 'sec-fetch-dest': 'document' }
 const json = { accept: 'application/json' }
 
 const orders: unknown[] = []
+/** Emits `part` for each part of the response that does not end. */
+const streams = new EventEmitter()
 
 function declare (app: FastifyInstance): void {
   orders.length = 0
@@ -30,7 +33,14 @@ function declare (app: FastifyInstance): void {
   app.post('/orders', async ({ body, headers }) => { orders.push({ body, headers }); return { orders: orders.length } })
   app.get('/nested', async () => (await app.inject('/stock/1')).json() as unknown)
   app.get('/never', async () => await new Promise(() => {}))
-  app.get('/always', async (_request, reply) => reply.send(new Readable({ read () { setTimeout(() => this.push('x'), 5) } })))
+  app.get('/always', async (_request, reply) => reply.send(new Readable({
+    read () {
+      setTimeout(() => {
+        this.push('x')
+        streams.emit('part')
+      }, 5)
+    }
+  })))
 }
 
 async function formToken (app: FastifyInstance, token: string): Promise<string> {
@@ -288,7 +298,13 @@ inBothProducts('a response that does not end is aborted', async (t, build) => {
   await t.rejects(
     replayRequest(app, storedRequest(requested({ target: '/never' })), 100), { message: 'The replay failed: No response within 0.1 seconds.' }
   )
-  t.match(await replayRequest(app, storedRequest(requested({ target: '/always' })), 200), { url: /\/always$/ })
+  // Its time ends while the response is being sent.
+  const ending = new AbortController()
+  t.intercept(AbortSignal, 'timeout', { value: () => ending.signal })
+  const replayed = replayRequest(app, storedRequest(requested({ target: '/always' })))
+  for (let parts = 0; parts < 3; parts++) await once(streams, 'part')
+  ending.abort()
+  t.match(await replayed, { url: /\/always$/ })
 })
 
 inBothProducts('only forms of the profiler, from clients with access, send a request', async (t, build) => {

@@ -11,7 +11,9 @@ inBothProducts('an application closes while a list is open', async (t, build) =>
   const { body } = await fetch(`${origin}/_profiler/stream`)
   const reader = body?.getReader()
   t.match(new TextDecoder().decode((await reader?.read())?.value), 'retry')
-  t.equal(await Promise.race([app.close().then(() => 'closed'), sleep(10_000, 'still open', { ref: false })]), 'closed')
+  // Where it waited for the stream, the time limit of the test would end it.
+  await app.close()
+  t.equal((await reader?.read())?.done, true)
 })
 
 class FailingStorage extends MemoryStorage {
@@ -47,7 +49,7 @@ inBothProducts('a client that leaves the stream makes room for another', async (
   t.equal((await fetch(url)).status, 503, 'no more at once')
   clients.pop()?.abort()
   let status = 503
-  for (let tries = 0; tries < 100 && status === 503; tries++) {
+  while (status === 503) {
     await sleep(10)
     const response = await fetch(url)
     status = response.status

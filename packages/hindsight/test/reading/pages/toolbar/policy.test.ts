@@ -104,9 +104,7 @@ t.test('a policy in the page is found, in linear time whatever the page contains
     ['<meta http-equiv="X-Content-Security-Policy" content="default-src \'none\'">', false]
   ] as const) t.equal(forbidsToolbar(`<!doctype html><head>${markup}</head>`), expected, markup)
   for (const part of ['<meta ', '<meta "', ' http-equiv', ' http-equiv=', ' ']) {
-    const page = ` http-equiv=${part.repeat(500_000)}`
-    const started = performance.now()
-    forbidsToolbar(page)
-    t.ok(performance.now() - started < 5_000, part)
+    // Work that is quadratic in this length takes hours: the time limit of the test ends it.
+    t.type(forbidsToolbar(` http-equiv=${part.repeat(500_000)}`), 'boolean', part)
   }
 })
