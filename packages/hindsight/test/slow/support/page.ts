@@ -54,13 +54,14 @@ export async function overflow (page: Page): Promise<number> {
 
 /**
  * Lists the layout shifts that no input has caused, with the text of what has moved. A busy machine shows a page before
- * all of it has arrived, and moves what is beside that.
+ * all of it has arrived, and moves what is beside that. A page may set `shiftsFrom`, the time before which none is listed.
  */
 export const OBSERVE_SHIFTS = `window.shifts = []
+window.shiftsFrom = 0
 new PerformanceObserver((list) => {
   const { domInteractive } = performance.getEntriesByType('navigation')[0]
   for (const { hadRecentInput, value, sources, startTime } of list.getEntries()) {
-    if (domInteractive === 0 || startTime < domInteractive) continue
+    if (domInteractive === 0 || startTime < Math.max(domInteractive, window.shiftsFrom)) continue
     const moved = sources.map(({ node, previousRect, currentRect }) => [node?.textContent.slice(0, 80), previousRect, currentRect])
     if (!hadRecentInput) window.shifts.push(JSON.stringify([value, moved]))
   }

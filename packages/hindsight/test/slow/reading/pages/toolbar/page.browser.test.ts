@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PassThrough } from 'node:stream'
@@ -134,9 +135,18 @@ if (browser !== undefined) {
     await page.evaluate(`fetch('${api}/stream').then((response) => response.text())`)
     t.equal(await methodOf('/stream'), 'GET /stream')
     const answered = page.waitForResponse((response) => response.url().includes('url=%2Fstream'))
+    // The toolbar searches for a second: its next search is sent when the response has ended.
+    const steps = new EventEmitter()
+    const ended = once(steps, 'ended')
+    let searches = 0
+    await page.route((url) => url.search.includes('url=%2Fstream'), async (route) => {
+      if (searches++ > 0) await ended
+      await route.continue()
+    })
     await page.evaluate(`fetch('${api}/stream?hold=1').then(() => {})`)
     t.match(await (await answered).json(), { profiles: [{ url: `${api}/stream` }] }, 'the first answer has only that of another row')
     await fetch(`${api}/end`)
+    steps.emit('ended')
     t.equal(await methodOf('/stream?hold'), 'GET /stream?hold=1')
     await page.close()
   }, t)
