@@ -10,8 +10,6 @@ import { isLong } from '../../packages/hindsight/test/support/long.js'
 import { freePort, takePort } from '../../packages/hindsight/test/support/ports.js'
 import { PRELOAD } from '../../packages/hindsight/test/support/process.js'
 
-t.setTimeout(600_000)
-
 const ROOT = join(import.meta.dirname, '../..')
 const TIMEOUT = 60_000
 const TIMES = isLong ? 5 : 1

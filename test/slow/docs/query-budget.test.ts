@@ -8,7 +8,6 @@ import { snippetsOf } from '../../../packages/hindsight/test/support/snippets.js
 import { environment, project } from '../../../packages/hindsight/test/support/tutorial.js'
 
 // The application and the tests of docs/how-to/query-budget.md, with the packed package.
-t.setTimeout(300_000)
 
 const PAGE = 'docs/how-to/query-budget.md'
 const snippets = snippetsOf(PAGE)

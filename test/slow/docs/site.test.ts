@@ -11,8 +11,6 @@ import { testdir } from '../../../packages/hindsight/test/support/folder.js'
 
 const ROOT = join(import.meta.dirname, '../../..')
 
-t.setTimeout(300_000)
-
 t.test('the site is built, and each of its links leads to a page or a file of it', async (t) => {
   const folder = testdir(t)
   await promisify(execFile)(process.execPath, [join(ROOT, 'docs/node_modules/vitepress/bin/vitepress.js'), 'build', 'docs', '--outDir', folder], { cwd: ROOT })

@@ -11,7 +11,6 @@ import { environment, project, QUERIES_TUTORIAL, startShop, stepsOf, TUTORIAL, t
 
 // It follows docs/tutorial/find-a-bug.md and docs/tutorial/find-an-n-plus-1-query.md in an empty folder with the packed
 // package: files, commands and URLs, in order.
-t.setTimeout(300_000)
 
 const folder = mkdtempSync(join(tmpdir(), 'hindsight-tutorial-'))
 const port = await freePort()

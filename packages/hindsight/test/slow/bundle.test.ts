@@ -12,7 +12,6 @@ const folder = mkdtempSync(join(tmpdir(), 'hindsight-bundle-'))
 const consumer = join(folder, 'consumer')
 
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-t.setTimeout(300_000)
 
 t.before(async () => {
   const { filename } = await pack(folder)

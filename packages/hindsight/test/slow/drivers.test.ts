@@ -20,7 +20,6 @@ const required = erased.replace(/^import (\w+), (\{.*\}) from '(\w+)'$/m, "const
   .replace(/^import (.*) from '(\w+)'$/gm, "const $1 = require('$2')")
 
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-t.setTimeout(600_000)
 
 t.before(async () => {
   const { filename } = await pack(folder)

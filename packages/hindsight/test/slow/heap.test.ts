@@ -6,9 +6,6 @@ import { installFixture } from '../support/installed.js'
 const run = promisify(execFile)
 const REGISTER = '--import=fastify-hindsight/register'
 
-// It builds and installs.
-t.setTimeout(600_000)
-
 interface Said { statuses: number[], megabytes: number }
 
 // tsx transforms files with `import(`, and Node.js keeps their source maps.

@@ -7,9 +7,6 @@ import { installFixture } from '../support/installed.js'
 
 const run = promisify(execFile)
 
-// It builds and installs.
-t.setTimeout(900_000)
-
 let folder: string
 t.before(async () => { folder = await installFixture(t, 'jest') })
 

@@ -16,7 +16,6 @@ const folder = mkdtempSync(join(tmpdir(), 'hindsight-loaders-'))
 const project = join(folder, 'project')
 
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-t.setTimeout(600_000)
 
 const SOURCE = readFileSync(FIXTURE, 'utf8')
 

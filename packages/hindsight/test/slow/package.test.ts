@@ -36,9 +36,6 @@ let archive: string
 
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
 
-// It builds, packs, compiles and starts many processes.
-t.setTimeout(1_200_000)
-
 t.before(async () => {
   packed = await pack(folder)
   archive = join(folder, packed.filename)

@@ -9,7 +9,6 @@ import { writeFormats, type Format } from './support/formats.js'
 
 const project = realpathSync(mkdtempSync(join(tmpdir(), 'hindsight-formats-')))
 t.teardown(() => rmSync(project, { recursive: true, force: true }))
-t.setTimeout(600_000)
 
 type Found = Record<string, { calls: CallValues[] }>
 

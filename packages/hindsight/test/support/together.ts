@@ -5,8 +5,8 @@ import t from 'tap'
 import { parse } from 'yaml'
 
 const ROOT = join(import.meta.dirname, '../../../..')
-/** Milliseconds for a file: on a machine with a load of ten some take minutes. */
-const TIMEOUT = 300_000
+/** Milliseconds for a file, as in .taprc: on a machine with a load of ten some take minutes. */
+const TIMEOUT = 900_000
 
 /** The files of each process, by the folder of the tests and below it. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {

@@ -22,7 +22,6 @@ await app.listen({ port: 0 })
 `
 
 t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-t.setTimeout(600_000)
 
 t.before(async () => {
   mkdirSync(project)

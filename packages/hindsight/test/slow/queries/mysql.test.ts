@@ -6,8 +6,6 @@ import { profileOf } from '../../support/app.js'
 import { mariaServer } from '../support/mariadb.js'
 import { inBothProducts, type TestedProduct } from '../../support/products.js'
 
-t.setTimeout(300_000)
-
 const TABLE = ['create table item (id int primary key, name varchar(20))', 'insert into item values (1, \'one\'), (2, \'two\')']
 const SOURCE = /mysql\.test\.ts:\d+:\d+$/
 

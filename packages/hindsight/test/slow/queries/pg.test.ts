@@ -10,8 +10,6 @@ import { profileOf } from '../../support/app.js'
 import { inBothProducts } from '../../support/products.js'
 import { postgresServer, type PostgresServer } from '../../support/postgres.js'
 
-t.setTimeout(300_000)
-
 const TABLE = 'create table item (id int primary key, name text unique); insert into item values (1, \'one\'), (2, \'two\'), (3, \'three\')'
 const system = 'postgresql'
 

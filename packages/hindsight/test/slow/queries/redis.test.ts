@@ -8,8 +8,6 @@ import { inBothProducts } from '../../support/products.js'
 import { connectTo, freePort } from '../../support/ports.js'
 import { findProgram, missing, serverFolder, startServer } from '../../support/server-process.js'
 
-t.setTimeout(300_000)
-
 const SOURCE = /redis\.test\.ts:\d+:\d+$/
 const system = 'redis'
 
