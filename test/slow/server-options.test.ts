@@ -44,7 +44,8 @@ async function service (t: Test, server: object, limits: Partial<ServerSettings>
       })
       app.get('/silent', async () => { await sleep(2 * TIMEOUT); return 'silent' })
       for (const [path, parts] of [['/large', PARTS], ['/long', PARTS * LONG_SIZE / SIZE]] as const) {
-        app.get(path, (_request, reply) => reply.type('text/plain').send(Readable.from(Array<string>(parts).fill('x'.repeat(SIZE / PARTS)), { objectMode: false })))
+        const all = Array<string>(parts).fill('x'.repeat(SIZE / PARTS))
+        app.get(path, (_request, reply) => reply.type('text/plain').send(Readable.from(all, { objectMode: false })))
       }
     }
   })

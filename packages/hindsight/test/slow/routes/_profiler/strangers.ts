@@ -56,7 +56,8 @@ export function comesFrom ({ headers, socket }: IncomingMessage): void {
 }
 
 /** Sends a message on a new connection; a stream is abandoned after its first data. */
-export async function ask (port: number, { path, method = 'GET', version = '1.1', absolute = '', headers = {}, form, wait = PATIENCE }: Asked): Promise<Answer> {
+export async function ask (port: number, asked: Asked): Promise<Answer> {
+  const { path, method = 'GET', version = '1.1', absolute = '', headers = {}, form, wait = PATIENCE } = asked
   const body = form === undefined || method === 'GET' || method === 'HEAD' ? '' : new URLSearchParams(form).toString()
   const all: Record<string, string | null> = {
     Host: `127.0.0.1:${port}`,
