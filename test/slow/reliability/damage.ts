@@ -188,7 +188,7 @@ async function begin (): Promise<ChildProcess> {
 async function outcomeOf (child: ChildProcess, order: Order): Promise<Outcome | string> {
   child.send(order)
   return await new Promise((resolve) => {
-    const timer = setTimeout(() => { child.kill('SIGKILL') }, 30_000)
+    const timer = setTimeout(() => { child.kill('SIGKILL') }, 300_000)
     const done = (outcome: Outcome | string): void => {
       clearTimeout(timer)
       child.off('message', onMessage)

@@ -23,8 +23,8 @@ app.get('/rejection', () => new Promise(() => {
 }))
 
 // These are answered before the process ends.
-app.get('/answered', async () => {
-  setTimeout(() => { throw new Error('thrown after the response') }, 100)
+app.get('/answered', async (_request, reply) => {
+  reply.raw.once('finish', () => { setTimeout(() => { throw new Error('thrown after the response') }, 100) })
   return 'answered'
 })
 app.get('/collected', async (_request, reply) => {
