@@ -3,14 +3,27 @@ import t from 'tap'
 import { blocksIn, doInternalWork, takeSample, watchLoop } from '../../src/recording/event-loop.js'
 import { createMask } from '../../src/mask/mask.js'
 import { Recording } from '../../src/recording/recording.js'
-import { WorkLog } from '../../src/recording/work-log.js'
+import { WorkLog, type TimeBudget } from '../../src/recording/work-log.js'
 import { inBothProducts } from '../support/products.js'
 import { profileOf } from '../support/app.js'
 
-/** Blocks for so many milliseconds of CPU time. */
+/** Blocks for so many milliseconds, also of CPU time: Node.js 20 counts that of other threads, too. */
 function block (ms: number): void {
-  const before = takeSample().cpu
-  while (takeSample().cpu < before + ms);
+  const start = takeSample()
+  for (let now = start; Math.min(now.at - start.at, now.cpu - start.cpu) < ms;) now = takeSample()
+}
+
+/** The blocks of a request that waits, and has the event loop. Again where other threads took CPU time meanwhile. */
+function blocksOfWait (begin: () => WorkLog): unknown[] {
+  for (;;) {
+    const log = begin()
+    const { cpu } = takeSample()
+    // The thread waits, and takes no CPU time.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+    const used = takeSample().cpu - cpu
+    log.end()
+    if (used < 25) return log.budget(0, 0, createMask([])).blocks
+  }
 }
 
 t.test('requests that were open at the same time share the event loop', async t => {
@@ -29,34 +42,31 @@ t.test('requests that were open at the same time share the event loop', async t 
 })
 
 t.test('a block is one that no timer interrupts', async t => {
-  const start = performance.now()
   const { end } = watchLoop()
   await sleep(30)
   const blocked = performance.now()
-  block(70)
+  block(200)
   const blockEnd = performance.now()
   await turn()
   end()
   const found = blocksIn({ start: blocked, end: blockEnd })
   t.equal(found.length, 1)
-  t.ok((found[0]?.cpu ?? 0) >= 50)
-  t.same(blocksIn({ start: start - 100, end: start }), [], 'not of another time')
+  t.ok((found[0]?.cpu ?? 0) >= 100, JSON.stringify(found))
+  t.same(blocksIn({ start: 0, end: 1 }), [], 'not of another time')
 })
 
 t.test('CPU time before a request begins is not in a block of it', async (t) => {
   const { end } = watchLoop()
-  block(80)
-  const log = new WorkLog(performance.now())
-  // The thread waits, and takes no CPU time.
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
-  log.end()
-  t.same(log.budget(0, 0, createMask([])).blocks, [])
-  const restarted = new WorkLog(performance.now())
-  block(80)
-  restarted.restart(performance.now())
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
-  restarted.end()
-  t.same(restarted.budget(0, 0, createMask([])).blocks, [])
+  t.same(blocksOfWait(() => {
+    block(80)
+    return new WorkLog(performance.now())
+  }), [])
+  t.same(blocksOfWait(() => {
+    const restarted = new WorkLog(performance.now())
+    block(80)
+    restarted.restart(performance.now())
+    return restarted
+  }), [])
   end()
 })
 
@@ -72,44 +82,47 @@ t.test('work of Hindsight is no block', async (t) => {
 t.test('of a block, the CPU time of Hindsight is none', async (t) => {
   const start = performance.now()
   const { end } = watchLoop()
-  block(60)
-  doInternalWork(() => { block(30) })
+  block(300)
+  doInternalWork(() => { block(300) })
   await turn()
   end()
   const [found] = blocksIn({ start, end: performance.now() })
-  t.ok(found !== undefined && found.cpu >= 50 && found.cpu < 80, JSON.stringify(found))
+  t.ok(found !== undefined && found.cpu >= 150 && found.cpu < 450, JSON.stringify(found))
 })
 
 inBothProducts('a blocked event loop is a problem, with its line or the command for it', async (t, build) => {
   const app = await build((app) => {
-    app.get('/slow', async function slow () {
-      block(80)
+    app.get('/slow', async function slow (request) {
+      block(Number((request.query as { ms?: string }).ms ?? 200))
       return {}
     })
     app.post('/slow', async () => {
-      block(80)
+      block(200)
       return {}
     })
   })
   const panel = async (token: unknown) => (await app.inject(`/_profiler/${String(token)}?panel=timeline`)).body
   const get = await app.inject('/slow')
   const { collectors } = await profileOf(app, get) as { collectors: Record<string, any> }
-  t.ok(collectors.performance.budget.blocks[0].duration >= 75)
+  // Modules that the first request loads may be blocks, too.
+  const { blocks } = collectors.performance.budget as TimeBudget
+  t.ok(Math.max(...blocks.map(({ duration }) => duration)) >= 100, JSON.stringify(blocks))
   const page = await panel(get.headers['x-debug-token'])
-  t.match(page, /The event loop was blocked for \S+&#160;ms of CPU time\.<\/li>/)
-  t.match(page, /ms of CPU time\.<\/li>[^]*action="\/_profiler\/[0-9a-f]{6}\/replay"[^]*name="cpu" value="1">Record a CPU profile</)
+  t.match(page, /The event loop was blocked for \S+&#160;m?s of CPU time\.<\/li>/)
+  t.match(page, /s of CPU time\.<\/li>[^]*action="\/_profiler\/[0-9a-f]{6}\/replay"[^]*name="cpu" value="1">Record a CPU profile</)
   t.match(page, 'warning')
   const asText = async (answer: typeof get) =>
     (await app.inject({ url: `/_profiler/${String(answer.headers['x-debug-token'])}`, headers: { accept: 'text/markdown' } })).body
   t.match(await asText(get), /For the line of code, record a CPU profile: curl -H/)
   const overview = await app.inject(`/_profiler/${String(get.headers['x-debug-token'])}`)
-  t.match(overview.body, /The event loop was blocked for \S+&#160;ms of CPU time\.<\/dd><dt>CPU<\/dt><dd><form [^]*>Record a CPU profile<\/button>/)
+  t.match(overview.body, /The event loop was blocked for \S+&#160;m?s of CPU time\.<\/dd><dt>CPU<\/dt><dd><form [^]*>Record a CPU profile<\/button>/)
   const post = await app.inject({ method: 'POST', url: '/slow' })
   t.match(await asText(post), 'send the request again with the header x-hindsight-cpu: 1')
   t.match(await panel(post.headers['x-debug-token']), /href="\/_profiler\/[0-9a-f]{6}\/replay\?cpu=1">Record a CPU profile…|&#8230;</)
-  const profiled = await app.inject({ url: '/slow', headers: { 'x-hindsight-cpu': '1' } })
+  // More than half of the time, also where the process is stopped in other code for half a second.
+  const profiled = await app.inject({ url: '/slow?ms=1500', headers: { 'x-hindsight-cpu': '1' } })
   const withPlace = await panel(profiled.headers['x-debug-token'])
-  t.match(withPlace, /&#160;ms of CPU time: most of the time it ran block \(<a href="vscode:[^"]*event-loop\.test\.ts:1[1-5]:1"/)
+  t.match(withPlace, /&#160;m?s of CPU time: most of the time it ran block \(<a href="vscode:[^"]*event-loop\.test\.ts:1[1-5]:1"/)
   const { body: found } = await app.inject(`/_profiler/${String(profiled.headers['x-debug-token'])}`)
   t.match(found, /most of the time it ran block \(<a href="vscode:[^"]*event-loop\.test\.ts:1[1-5]:1"/)
   const { body } = await app.inject({ url: `/_profiler/${String(profiled.headers['x-debug-token'])}`, headers: { accept: 'text/markdown' } })
