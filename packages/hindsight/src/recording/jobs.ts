@@ -91,7 +91,7 @@ export class JobRecorder implements JobRunner {
     for (const part of parts) part.end?.(trace, parts, error instanceof ProcessExitError ? error : undefined)
     recording.timing.endedAt = performance.now()
     recording.missesThrown ||= inspection.rests !== recording.rests || inspection.isResting
-    recording.work?.end()
+    recording.work?.end(recording.timing.endedAt)
     const { token = '', failure } = recording
     if (!recording.isRecording || (failure !== null && !this.#keepsFailure())) return trace.context.release()
     const finish = (): LateRecorder => {

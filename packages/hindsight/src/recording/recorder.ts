@@ -276,7 +276,7 @@ export class Recorder {
     this.#newest = undefined
     recording.timing.endedAt = performance.now()
     recording.missesThrown ||= inspection.rests !== recording.rests || inspection.isResting
-    recording.work?.end()
+    recording.work?.end(recording.timing.endedAt)
     const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
     if (this.#services.lifecycle !== null && recording.isRecording && isClosed) {
       request.log.info({ channel: 'request' }, error.message)

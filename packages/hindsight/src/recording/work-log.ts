@@ -95,10 +95,10 @@ export class WorkLog {
     if (at - (this.#samples.at(-1) as Sample).at >= MIN_SAMPLE) this.#samples.push(takeSample(at))
   }
 
-  /** To be called when the response has ended. */
-  end (): void {
+  /** To be called when the work has ended; `at`: the end of its duration, which is the sum of the times. */
+  end (at = performance.now()): void {
     if (this.#isShared !== null) return
-    this.#samples.push(takeSample())
+    this.#samples.push(takeSample(at))
     this.#loop.end()
     this.#isShared = this.#loop.isShared()
   }
