@@ -1,11 +1,11 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import http from 'node:http'
 import http2 from 'node:http2'
 import net from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import tls from 'node:tls'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Profile } from '../../src/store/profile.js'
 import { listen, rawText, statusOf } from '../support/app.js'
 import { certificate } from '../support/certificate.js'
@@ -23,6 +23,8 @@ const CLOSED: Expected = { status: 0, exceptions: ['NoResponseError: The server 
 const own = (status: number, message: string): Expected => ({ status, exceptions: [`Error: ${message}`] })
 
 const never = (): Promise<never> => new Promise(() => {})
+/** Emits the URL of a request that its client leaves when it has arrived. */
+const arrivals = new EventEmitter()
 const late = (work: () => void): void => { setTimeout(work, 20) }
 
 function webStream (end: (controller: ReadableStreamDefaultController) => void): ReadableStream {
@@ -40,7 +42,10 @@ function declare (app: FastifyInstance): void {
   app.get('/complete', async () => 'complete')
   app.get('/response', async () => new Response('complete'))
   app.get('/hijacked', (_request, reply) => { reply.hijack(); reply.raw.writeHead(201, { 'x-own': '1' }).end('raw') })
-  app.get('/never', never)
+  app.get('/never', async ({ url }) => {
+    arrivals.emit(url)
+    await never()
+  })
   app.get('/destroyed', (_request, reply) => { late(() => { reply.raw.destroy() }); return never() })
   app.get('/destroyed-with', (_request, reply) => { late(() => { reply.raw.destroy(new Error('mine')) }); return never() })
   app.get('/socket', (request) => { late(() => { request.raw.socket.destroy() }); return never() })
@@ -86,9 +91,9 @@ const CASES: Case[] = [
 
 type Send = (port: number, url: string, leaving: Leaving, upload?: boolean) => Promise<void>
 
-/** Resolves when the response has begun, or where there is none, when the request has probably arrived. */
+/** Resolves when the response has begun, or where there is none, when the request has arrived. */
 const begun = async (stream: Readable, url: string): Promise<unknown> =>
-  await (/^\/(?:long|events)/.test(url) ? new Promise((resolve) => { stream.once('data', resolve) }) : sleep(120))
+  await (/^\/(?:long|events)/.test(url) ? new Promise((resolve) => { stream.once('data', resolve) }) : once(arrivals, url))
 
 const sendByHttp1 = (connect: (port: number) => net.Socket): Send => async (port, url, leaving, upload = false) => {
   const socket = connect(port)
@@ -123,7 +128,7 @@ const TRANSPORTS: ReadonlyArray<readonly [name: string, server: object, send: Se
 
 /** The profile of the only request to a URL. */
 async function profileFor (app: FastifyInstance, url: string): Promise<Profile> {
-  for (let tries = 0; tries < 100; tries++) {
+  for (let tries = 0; tries < 1_000; tries++) {
     const found = await app.hindsight.profiler.latest({ url })
     if (found !== undefined) return await app.hindsight.profiler.find(found.token) as Profile
     await sleep(20)
@@ -169,6 +174,7 @@ inBothProducts('an upload that its client breaks off', async (t, build) => {
   const port = await listen(app)
   for (const leaving of ['close', 'reset'] as const) {
     const url = `/upload?${leaving}`
+    app.server.once('request', () => { setTimeout(() => arrivals.emit(url), 20) })
     await sendByHttp1((port) => net.connect(port, '127.0.0.1'))(port, url, leaving, true)
     const { status, exceptions } = await profileFor(app, url)
     t.same([status, textsOf(exceptions)], [GONE.status, GONE.exceptions], leaving)
@@ -178,7 +184,11 @@ inBothProducts('an upload that its client breaks off', async (t, build) => {
 inBothProducts('the server refuses what it receives during a request', async (t, build) => {
   const app = await build(declare, {}, {
     serverFactory: (listener: http.RequestListener) =>
-      http.createServer({ requestTimeout: 200, headersTimeout: 100, connectionsCheckingInterval: 50 }, listener)
+      http.createServer({ connectionsCheckingInterval: 50 }, listener)
+  })
+  // When its headers have arrived: on a busy machine they may come too late, too.
+  app.server.on('request', ({ url }) => {
+    if (url === '/upload?slow') Object.assign(app.server, { headersTimeout: 100, requestTimeout: 100 })
   })
   const port = await listen(app)
   const json = 'Content-Type: application/json\r\n'
@@ -198,6 +208,7 @@ inBothProducts('the server refuses what it receives during a request', async (t,
 inBothProducts('an error after the client has left is added to the profile', async (t, build) => {
   const app = await build((app) => {
     app.get('/late', async (request) => {
+      arrivals.emit(request.url)
       await once(request.raw.socket, 'close')
       await sleep(100)
       throw new Error('the client has left')
@@ -205,7 +216,7 @@ inBothProducts('an error after the client has left is added to the profile', asy
   })
   await sendByHttp1((port) => net.connect(port, '127.0.0.1'))(await listen(app), '/late', 'close')
   let profile = await profileFor(app, '/late')
-  for (let tries = 0; profile.collectors.otherErrors === undefined && tries < 100; tries++) {
+  for (let tries = 0; profile.collectors.otherErrors === undefined && tries < 1_000; tries++) {
     await sleep(20)
     profile = await profileFor(app, '/late')
   }
@@ -213,26 +224,36 @@ inBothProducts('an error after the client has left is added to the profile', asy
   t.same((profile.collectors.otherErrors as Array<Profile['exceptions']>).map(textsOf), [['Error: the client has left']])
 })
 
+/** Its connection is idle for too long 100 ms after its arrival, and not before that on a busy machine. */
+async function isIdle ({ raw: { socket } }: FastifyRequest): Promise<never> {
+  socket.setTimeout(100)
+  return await never()
+}
+
 inBothProducts('the server closes an idle connection', async (t, build) => {
-  const app = await build(declare, {}, { connectionTimeout: 100 })
+  const app = await build((app) => app.get('/idle', isIdle), {}, { connectionTimeout: 60_000 })
   const port = await listen(app)
-  await sendByHttp1((port) => net.connect(port, '127.0.0.1'))(port, '/never', 'read')
-  const { status, exceptions } = await profileFor(app, '/never')
+  await sendByHttp1((port) => net.connect(port, '127.0.0.1'))(port, '/idle', 'read')
+  const { status, exceptions } = await profileFor(app, '/idle')
   t.same([status, textsOf(exceptions)], [0, ['NoResponseError: The server closed the idle connection (connectionTimeout)']])
 })
 
 inBothProducts('a connection that was idle for too long in one request may be closed in a later one', async (t, build) => {
   let timeouts = 0
   const app = await build((app) => {
-    app.get('/never', never)
-    app.get('/slow', async () => { await once(app.server, 'timeout'); return 'complete' })
-  }, {}, { connectionTimeout: 100 })
+    app.get('/idle', isIdle)
+    app.get('/slow', async (request) => {
+      isIdle(request).catch(() => {})
+      await once(app.server, 'timeout')
+      return 'complete'
+    })
+  }, {}, { connectionTimeout: 60_000 })
   // With a listener of the server, Node.js leaves the connection to the application.
   app.server.on('timeout', (socket) => { if (++timeouts > 1) socket.destroy() })
   const socket = net.connect(await listen(app), '127.0.0.1').setEncoding('latin1')
   socket.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n')
-  for await (const text of socket) if (String(text).includes('complete')) socket.write('GET /never HTTP/1.1\r\nHost: a\r\n\r\n')
-  const { status, exceptions } = await profileFor(app, '/never')
+  for await (const text of socket) if (String(text).includes('complete')) socket.write('GET /idle HTTP/1.1\r\nHost: a\r\n\r\n')
+  const { status, exceptions } = await profileFor(app, '/idle')
   t.same([status, textsOf(exceptions)], [0, ['NoResponseError: The server closed the idle connection (connectionTimeout)']])
 })
 

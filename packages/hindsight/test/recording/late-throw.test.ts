@@ -9,7 +9,7 @@ import { inBothProducts } from '../support/products.js'
 
 /** The newest profile, when it is that of a path. */
 async function profileAt (app: FastifyInstance, path: string): Promise<Profile> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1_000; tries++) {
     const found = await newest(app).catch(() => undefined)
     if (found?.url.endsWith(path) === true) return found
     await sleep(10)
@@ -41,7 +41,7 @@ inBothProducts('an error that is thrown after the response was sent is in the pr
   for (const [path, message] of [['/sent', 'thrown after send'], ['/hijacked', 'thrown after hijack'], ['/hook', 'thrown in a hook']] as const) {
     t.match(await get(port, path), 'sent', path)
     let profile = await profileAt(app, path)
-    for (let tries = 0; profile.exceptions.length === 0 && tries < 200; tries++) {
+    for (let tries = 0; profile.exceptions.length === 0 && tries < 1_000; tries++) {
       await sleep(10)
       profile = await profileAt(app, path)
     }

@@ -98,7 +98,7 @@ inBothProducts('a file that is missing is the first error, and no other one is m
   const port = await listen(app)
   for (const path of ['/lost', '/returned']) {
     let { status, body, profile } = await exchange(app, port, path)
-    for (let tries = 0; profile.exceptions[0]?.code !== 'ENOENT' && tries < 200; tries++) {
+    for (let tries = 0; profile.exceptions[0]?.code !== 'ENOENT' && tries < 2_000; tries++) {
       await later()
       profile = await profileOf(app, { headers: { 'x-debug-token': profile.token } })
     }

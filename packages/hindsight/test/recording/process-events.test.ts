@@ -39,7 +39,7 @@ inBothProducts('with a listener of the application, a rejection is in the profil
       // The service answers a request with the error of its work.
       t.equal(response.statusCode, product === 'service' && url === '/before' ? 500 : 200, `${name}: ${url}`)
       let profile = await profileOf(app, response)
-      for (let tries = 0; profile.exceptions.length === 0 && tries < 100; tries++) {
+      for (let tries = 0; profile.exceptions.length === 0 && tries < 500; tries++) {
         await sleep(20)
         profile = await profileOf(app, response)
       }
@@ -73,7 +73,7 @@ inBothProducts('a rejection is in the profile and its log when the memory of the
   // Responses hold their requests, and the last one may be held by what the test has called.
   for (let i = 0; i < 3; i++) tokens.push(String((await app.inject('/')).headers['x-debug-token']))
   await app.hindsight.profiler.flush()
-  for (let left = 100; left > 0 && requests[0]?.deref() !== undefined; left--) {
+  for (let left = 500; left > 0 && requests[0]?.deref() !== undefined; left--) {
     await sleep(20)
     collectGarbage()
   }
@@ -82,7 +82,7 @@ inBothProducts('a rejection is in the profile and its log when the memory of the
   const fatal = ({ level }: { level: string }): boolean => level === 'fatal'
   const find = async () => await app.hindsight.profiler.find(tokens[0] ?? '')
   let profile = await find()
-  for (let tries = 0; profile?.logs.some(fatal) === false && tries < 100; tries++) {
+  for (let tries = 0; profile?.logs.some(fatal) === false && tries < 500; tries++) {
     await sleep(20)
     profile = await find()
   }

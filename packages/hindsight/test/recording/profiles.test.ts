@@ -42,6 +42,8 @@ inBothProducts('no trace is started, and an invalid one is ignored', async (t, b
 })
 
 inBothProducts('an injected request is a child of the request that injected it', async (t, build) => {
+  let answered = (): void => {}
+  const isAnswered = new Promise<void>((resolve) => { answered = resolve })
   const app = await build(app => {
     app.get('/child', async () => { await sleep(2); return 'child' })
     app.get('/grand', async () => (await app.inject('/child')).headers['x-debug-token'])
@@ -52,7 +54,7 @@ inBothProducts('an injected request is a child of the request that injected it',
     })
     app.get('/fail', async () => { await app.inject('/child'); throw new Error('no') })
     app.get('/quiet', { config: { profile: false } }, async () => (await app.inject('/child')).headers['x-debug-token'])
-    app.get('/late', async () => { setTimeout(() => { app.inject('/child?late').catch(() => {}) }, 20); return 'x' })
+    app.get('/late', async () => { isAnswered.then(() => app.inject('/child?late')).catch(() => {}); return 'x' })
   })
   const answers = await Promise.all([app.inject('/parent'), app.inject('/parent'), app.inject('/fail')])
   for (const answer of answers.slice(0, 2)) {
@@ -67,13 +69,13 @@ inBothProducts('an injected request is a child of the request that injected it',
   t.same((await app.hindsight.profiler.search({ criteria: { parent: failed.token }, limit: 10 })).profiles.map(({ url }) => url), ['http://localhost/child'])
   t.notOk('parent' in (await app.hindsight.profiler.find((await app.inject('/quiet')).body) ?? { parent: 'not found' }), 'of one that leaves no profile')
   await app.inject('/late')
-  await sleep(80)
-  const late = await newest(app)
-  t.match(late.url, /late$/)
+  answered()
+  let late = await newest(app)
+  for (; !late.url.endsWith('/child?late'); late = await newest(app)) await sleep(10)
   t.notOk('parent' in late, 'the one that started it was over')
 })
 
-async function buildForFailures (t: Test, profiler: NonNullable<HindsightOptions['profiler']>): Promise<FastifyInstance> {
+async function buildForFailures (t: Test, profiler: NonNullable<HindsightOptions['profiler']>, failed = (): void => {}): Promise<FastifyInstance> {
   const app = await build({
     debug: false,
     profiler,
@@ -86,7 +88,10 @@ async function buildForFailures (t: Test, profiler: NonNullable<HindsightOptions
         reply.hijack()
         reply.raw.writeHead(Number((request.params as { status: string }).status)).end('raw')
       })
-      app.get('/slow', { onSend: async (_request, reply) => { await once(reply.raw, 'close') } }, () => { throw new Error('slow') })
+      app.get('/slow', { onSend: async (_request, reply) => { await once(reply.raw, 'close') } }, () => {
+        failed()
+        throw new Error('slow')
+      })
     }
   })
   t.teardown(() => app.close())
@@ -114,11 +119,14 @@ t.test('a failure is stored at the end of its response, once', async t => {
 })
 
 t.test('a failure is stored if the client disconnects during its response', async t => {
-  const app = await buildForFailures(t, 'errors')
+  let failed = (): void => {}
+  const hasFailed = new Promise<void>((resolve) => { failed = resolve })
+  const app = await buildForFailures(t, 'errors', () => failed())
   const port = await listen(app)
   const socket = connect(port, '127.0.0.1')
   socket.write('GET /slow HTTP/1.1\r\nHost: a.test\r\n\r\n')
-  await sleep(50)
+  await hasFailed
+  await sleep(20)
   socket.destroy()
   let profiles: Profile[] = []
   while (profiles.length === 0) {

@@ -56,7 +56,7 @@ inBothProducts('what listeners of a WebSocket raise or log is in the profile of 
     client.close()
     await ended
     let profile: Profile | undefined
-    for (let tries = 0; profile?.exceptions.length !== 1 && tries < 200; tries++) {
+    for (let tries = 0; profile?.exceptions.length !== 1 && tries < 1_000; tries++) {
       await sleep(10)
       profile = await newest(app).catch(() => undefined)
       if (profile?.url.endsWith(path) === false) profile = undefined
