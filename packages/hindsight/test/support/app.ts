@@ -70,15 +70,18 @@ export async function refusal (options: object, plugin: FastifyPluginAsync<Servi
   }
 }
 
-/** The same option with a store in memory for each application. */
+/** The same option with a store in memory for each application. No query is slow unless it says so: on a busy machine any may be. */
 export function inMemory (option?: NonNullable<HindsightOptions['profiler']>): NonNullable<HindsightOptions['profiler']> {
   const settings = profilerSettings(option)
-  return settings === null ? false : { storage: 'memory', ...settings }
+  return settings === null ? false : { storage: 'memory', slowQuery: 60_000, ...settings }
 }
 
-/** Listens on a free port, by default of the loopback interface; resolves to the port. */
+/** Listens on a free port, by default of the loopback interface; resolves to the port when the store answers. */
 export async function listen (app: FastifyInstance, host = '127.0.0.1'): Promise<number> {
   await app.listen({ host, port: 0 })
+  // Its thread starts then, for seconds on a busy machine, and a search waits for a second only.
+  const { hindsight } = app as Partial<FastifyInstance>
+  if (hindsight?.hasProfiles === true) await hindsight.profiler.stats().catch(() => {})
   return (app.server.address() as AddressInfo).port
 }
 
