@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
@@ -6,6 +7,7 @@ import { JSDOM } from 'jsdom'
 import Fastify, { LogController, type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteShorthandOptions } from 'fastify'
 import { firstAppFrame } from '../src/errors/exception.js'
 import { outcomeSentence } from '../src/parts/overview/index.js'
+import type { Profile } from '../src/store/profile.js'
 import { profileMarkdown, withoutMarks } from './support/marks.js'
 import { eventOf, get, headerOf, listen, newest, profileOf, rawText as raw, statusOf } from './support/app.js'
 import { inBothProducts } from './support/products.js'
@@ -278,8 +280,11 @@ inBothProducts('an error after the response is in the profile, and the response 
   }))
   const response = await app.inject('/')
   t.same([response.statusCode, response.body], [200, 'fine'])
-  await new Promise(resolve => setTimeout(resolve, 30))
-  const profile = await profileOf(app, response)
+  let profile = await profileOf(app, response)
+  for (let tries = 0; profile.exceptions.length === 0 && tries < 2_000; tries++) {
+    await later()
+    profile = await profileOf(app, response)
+  }
   t.equal(profile.status, 200)
   t.ok(JSON.stringify(profile).includes('too late'), 'is in the profile')
 })
@@ -323,7 +328,12 @@ for (const [name, logger] of Object.entries(LOGGERS)) {
       const response = await app.inject(url)
       t.same([response.statusCode, response.body], [200, 'sent'], url)
       await new Promise((resolve) => setTimeout(resolve, 30))
-      const { exceptions, collectors } = await profileOf(app, response)
+      let profile = await profileOf(app, response)
+      for (let tries = 0; profile.exceptions.length < errors.length && tries < 2_000; tries++) {
+        await later()
+        profile = await profileOf(app, response)
+      }
+      const { exceptions, collectors } = profile
       t.same(chainOf(exceptions), errors, url)
       t.equal(collectors.otherErrors, undefined, url)
       if (url === '/twice') t.match(exceptions[0]?.frames.find(({ own }) => own)?.excerpt?.lines.join('\n'), 'sent again')
@@ -520,7 +530,7 @@ inBothProducts('a second response is explained, beside the one that was sent', a
     t.match(await response.text(), 'first', path)
     const sent = { headers: Object.fromEntries(response.headers) }
     let profile = await profileOf(app, sent)
-    for (let tries = 0; profile.exceptions.length === 0 && tries < 100; tries++) {
+    for (let tries = 0; profile.exceptions.length === 0 && tries < 2_000; tries++) {
       await later()
       profile = await profileOf(app, sent)
     }
@@ -547,7 +557,7 @@ inBothProducts('a second response is explained, beside the one that was sent', a
   ] as const) {
     const response = await app.inject(path)
     let profile = await profileOf(app, response)
-    for (let tries = 0; profile.exceptions.length === 0 && tries < 100; tries++) {
+    for (let tries = 0; profile.exceptions.length === 0 && tries < 2_000; tries++) {
       await later()
       profile = await profileOf(app, response)
     }
@@ -1144,8 +1154,12 @@ inBothProducts('reply.callNotFound() before or after another response is explain
   for (const url of ['/after', '/after/later', '/before']) {
     const response = await app.inject({ url, headers: { accept: 'text/html' } })
     t.equal(response.statusCode, 404, url)
-    await new Promise(resolve => setTimeout(resolve, 60))
-    const { exceptions, collectors: { otherErrors }, route } = await profileOf(app, response)
+    let profile = await profileOf(app, response)
+    for (let tries = 0; profile.collectors.otherErrors === undefined && tries < 2_000; tries++) {
+      await later()
+      profile = await profileOf(app, response)
+    }
+    const { exceptions, collectors: { otherErrors }, route } = profile
     t.match(route, { pattern: url })
     const message = `GET ${url} declined: its handler called reply.callNotFound()${url === '/before' ? '' : ' after a response had been sent'}`
     t.same(chainOf(exceptions), [`NotFoundError: ${message}`])
@@ -1271,13 +1285,21 @@ inBothProducts('a failing stream is recorded', async (t, build) => {
   t.equal(statusOf(late), 200)
   t.ok(late.includes('the beginning'))
   t.notOk(late.endsWith('0\r\n\r\n'), 'the client sees that the response is incomplete')
-  await new Promise(resolve => setTimeout(resolve, 50))
-  const profile = await newest(app)
-  t.ok(profile.url.endsWith('/late'))
+  let profile = await newest(app)
+  for (; !profile.url.endsWith('/late'); profile = await newest(app)) await later()
   t.equal(profile.status, 200, 'which had been sent')
   t.same(chainOf(profile.exceptions), ['Error: failed after the first octet'])
   t.ok(JSON.stringify(profile.logs).includes('failed after the first octet'), 'the log has the reason')
 })
+
+/** The profile of the only request, when it is stored. */
+async function firstProfile (app: FastifyInstance): Promise<Profile> {
+  for (;;) {
+    const found = await app.hindsight.profiler.latest()
+    if (found !== undefined) return await newest(app)
+    await later()
+  }
+}
 
 inBothProducts('a request that the client aborts is recorded with status 499', async (t, build, product) => {
   let arrived: () => void = () => {}
@@ -1292,8 +1314,7 @@ inBothProducts('a request that the client aborts is recorded with status 499', a
   const socket = connect(port, '127.0.0.1', () => socket.write('GET /?slow HTTP/1.1\r\nHost: localhost\r\n\r\n'))
   await waiting
   socket.destroy()
-  await new Promise(resolve => setTimeout(resolve, 50))
-  const gone = await newest(app)
+  const gone = await firstProfile(app)
   t.equal(gone.status, 499)
   t.same(chainOf(gone.exceptions), ['ClientGoneError: The client closed the connection before the response was sent'])
   t.same(gone.exceptions[0]?.frames, [], 'calls of Node.js and Hindsight have no reason')
@@ -1311,10 +1332,10 @@ inBothProducts('a request that is aborted before its body is complete is recorde
   const socket = connect(
     port, '127.0.0.1', () => socket.write('POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 100\r\n\r\nbeginning')
   )
-  await new Promise(resolve => setTimeout(resolve, 50))
+  await once(app.server, 'request')
+  await later()
   socket.destroy()
-  await new Promise(resolve => setTimeout(resolve, 50))
-  const profile = await newest(app)
+  const profile = await firstProfile(app)
   t.equal(profile.status, 499)
   t.match(profile.route, { pattern: '/' })
   t.equal((await app.hindsight.profiler.search({ limit: 10 })).profiles.length, 1)

@@ -50,12 +50,13 @@ t.test('an unavailable store is searched again, and a new store is followed from
   const store = {
     search (options: Parameters<MemoryStorage['search']>[0]) {
       if (++calls === 2) throw new Error('unavailable')
+      if (calls === 4) storage = new MemoryStorage()
+      // When it was searched while it was empty.
+      if (calls === 7) storage.put([recordOf(profile('00000b'))])
       return storage.search(options)
     }
   }
   const after = storage.search({ limit: 1 }).head
-  setTimeout(() => { storage = new MemoryStorage() }, 20)
-  setTimeout(() => storage.put([recordOf(profile('00000b'))]), 60)
   for await (const batch of followProfiles(store, { after, signal: stop.signal, interval: 1 })) {
     t.same(tokensOf(batch), ['00000b'])
     stop.abort()

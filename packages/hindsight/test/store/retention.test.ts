@@ -73,7 +73,7 @@ async function open (t: Test, product: 'package' | 'service', options: Hindsight
 }
 
 async function collected (requests: ReadonlyArray<WeakRef<FastifyRequest>>): Promise<boolean[]> {
-  for (let tries = 0; tries < 50 && requests.some((ref) => ref.deref() !== undefined); tries++) {
+  for (let tries = 0; tries < 500 && requests.some((ref) => ref.deref() !== undefined); tries++) {
     await sleep(10)
     collect()
   }

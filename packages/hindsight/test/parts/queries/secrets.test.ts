@@ -84,7 +84,7 @@ inBothProducts('a secret does not come back after the response', async (t, build
   const response = await app.inject('/')
   const { token } = await profileOf(app, response)
   let stored = ''
-  for (let tries = 0; tries < 100 && !stored.includes('rejected'); tries++) {
+  for (let tries = 0; tries < 400 && !stored.includes('rejected'); tries++) {
     await sleep(50)
     stored = JSON.stringify(await app.hindsight.profiler.find(token))
   }
