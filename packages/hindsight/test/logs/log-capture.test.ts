@@ -131,7 +131,7 @@ inBothProducts('a profiled line has its level, channel, context and time', async
   const { logs } = await profileOf(app, await app.inject('/'))
   const billing = logs.find(({ channel }) => channel === 'billing')
   t.match(billing, { level: 'warn', message: 'a line', context: { amount: 3, password: '******' } })
-  t.ok(Math.abs(Date.parse(String(billing?.time)) - before) < 1000)
+  t.ok(Math.abs(Date.parse(String(billing?.time)) - before) < 60_000)
   t.match(logs.find(({ message }) => message === 'went wrong'), { level: 'error', context: { err: { type: 'TypeError' } } })
   t.same(logs.map(({ time }) => time), logs.map(({ time }) => time).sort(), 'in the order of time')
 })

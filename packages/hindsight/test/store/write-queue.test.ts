@@ -4,6 +4,7 @@ import type { Profile } from '../../src/store/profile.js'
 import { recordOf, type ProfileRecord } from '../../src/store/summary.js'
 import { WriteQueue, type WriteQueueOptions } from '../../src/store/write-queue.js'
 import { profile, tokens } from '../parts/fixture.js'
+import { holdTimers } from '../support/timers.js'
 
 interface Opened {
   queue: WriteQueue
@@ -55,6 +56,7 @@ t.test('a profile is written without a flush', async (t) => {
 })
 
 t.test('a record is built once, with its batch', async (t) => {
+  holdTimers(t)
   const { queue, batches } = open()
   let built = 0
   queue.add('000001', () => { built++; return building('000001')() })
@@ -87,6 +89,7 @@ t.test('a record that is read immediately is built immediately', async (t) => {
 })
 
 t.test('a token that is added again while queued is written once, in its last version', async (t) => {
+  holdTimers(t)
   const written: number[][] = []
   const { queue } = open({ put: (records) => { written.push(records.map(({ summary }) => summary.status)) } })
   queue.add('000001', building('000001'))

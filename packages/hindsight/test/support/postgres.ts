@@ -12,7 +12,7 @@ type Environment = Record<string, string | undefined>
 const DEBIAN = '/usr/lib/postgresql'
 const MISSING = 'no PostgreSQL: install it (on Debian: apt-get install postgresql), ' +
   'or set POSTGRES_BIN to the folder of its programs'
-const TIMEOUT = 30_000
+const TIMEOUT = 120_000
 const run = promisify(execFile)
 
 /** A PostgreSQL server of a test, with a database `hindsight` and a superuser of the same name without a password. */

@@ -24,6 +24,22 @@ export function limitsAt (
 /** What does not come within its limit's time. */
 export const NEVER = new Promise<never>(() => {})
 
+/** Until the end of the test, no timer of `node:timers` that is set ends: not in a process that does not run for long either. */
+export function holdTimers (t: Pick<Test, 'teardown'>): void {
+  const hold = (call: () => void): NodeJS.Timeout => start(call, 2 ** 31 - 1).unref()
+  replaceTimeout(t, hold)
+}
+
+function replaceTimeout (t: Pick<Test, 'teardown'>, replacement: unknown): void {
+  const { setTimeout } = timers
+  const replace = (replacement: unknown): void => {
+    Object.assign(timers, { setTimeout: replacement })
+    syncBuiltinESMExports()
+  }
+  t.teardown(() => { replace(setTimeout) })
+  replace(replacement)
+}
+
 /**
  * Until the end of the test, limits of `node:timers` of at least so many milliseconds end with the next turn of the event
  * loop. Returns the list of those that were set.
@@ -31,12 +47,7 @@ export const NEVER = new Promise<never>(() => {})
 export function endLimits (t: Pick<Test, 'teardown'>, from: number): number[] {
   const { setTimeout } = timers
   const limits: number[] = []
-  const replace = (replacement: unknown): void => {
-    Object.assign(timers, { setTimeout: replacement })
-    syncBuiltinESMExports()
-  }
-  t.teardown(() => { replace(setTimeout) })
-  replace((call: (...args: unknown[]) => void, milliseconds: number, ...args: unknown[]): NodeJS.Timeout => {
+  replaceTimeout(t, (call: (...args: unknown[]) => void, milliseconds: number, ...args: unknown[]): NodeJS.Timeout => {
     if (milliseconds < from) return setTimeout(call, milliseconds, ...args)
     limits.push(milliseconds)
     return setTimeout(call, 0, ...args)

@@ -100,6 +100,8 @@ inBothProducts('a request is the parent of those that it sent to servers with th
   const [call] = (collectors['http-client'] as { calls: Array<{ profile: string }> }).calls
   const child = await until(async () => await stock.hindsight.profiler.find(String(call?.profile).slice(-6)), ({ parent }) => parent !== undefined)
   t.equal(child.parent, token)
+  // A search waits at most a second for the store.
+  await stock.hindsight.profiler.flush()
   t.match((await stock.hindsight.profiler.search({ criteria: { parent: token }, limit: 5 })).profiles, [{ token: child.token, parent: token }])
   t.match(await pageOf(shop, token, ''), child.token)
 })

@@ -102,12 +102,16 @@ inBothProducts('calls are attributed to the request that made them, also concurr
 })
 
 inBothProducts('100 calls are kept and all are counted; a pending call is marked', async (t, build) => {
+  const server = http.createServer(() => {})
+  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => server.close().closeAllConnections())
+  const silent = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
   const app = await build(app => {
     app.get('/many', async () => {
       for (let i = 0; i < 11; i++) await Promise.all(Array.from({ length: 10 }, () => get(`${base}/`)))
       return 'x'
     })
-    app.get('/pending', () => { fetch(`${base}/slow`).then(answer => answer.text()).catch(() => {}); return 'x' })
+    app.get('/pending', () => { fetch(silent).catch(() => {}); return 'x' })
     app.get('/none', () => 'x')
   })
   const many = (await profileOf(app, await app.inject('/many'))).collectors['http-client'] as Collected
@@ -151,14 +155,18 @@ inBothProducts('an interim response is no answer', async (t, build) => {
   const server = http.createServer((_request, response) => {
     answer = () => response.end('late')
     response.writeEarlyHints({ link: '</style.css>; rel=preload' })
+    hasArrived()
   })
   t.teardown(() => server.close().closeAllConnections())
   await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
   const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   let sent: Promise<unknown> = Promise.resolve()
+  let hasArrived = (): void => {}
   const app = await build((app) => {
     app.get('/', async () => {
+      const arrived = new Promise<void>((resolve) => { hasArrived = resolve })
       sent = fetch(origin)
+      await arrived
       await sleep(200)
       return 'ok'
     })
