@@ -21,7 +21,7 @@ t.test('the options of the preload come from the environment, and enable no list
 })
 
 t.test('routes and hooks that are declared immediately are recorded', async (t) => {
-  const app = Fastify()
+  const app = Fastify({ pluginTimeout: 60_000 })
   preloadApplication(app, { debug: true, profiler: { storage: 'memory' } })
   app.addHook('onRequest', async function mine () {})
   app.get('/', async () => ({ hello: 'world' }))
@@ -33,7 +33,7 @@ t.test('routes and hooks that are declared immediately are recorded', async (t) 
 
 for (const debug of [true, false]) {
   t.test(`the names of plugins are those of the application with the preload, debug ${debug}`, async (t) => {
-    const app = Fastify()
+    const app = Fastify({ pluginTimeout: 60_000 })
     preloadApplication(app, { debug, profiler: { storage: 'memory' } })
     t.teardown(() => app.close())
     const names: string[] = []
@@ -50,7 +50,7 @@ for (const debug of [true, false]) {
 }
 
 t.test('an invalid option stops the start of an application with the preload', async (t) => {
-  const app = Fastify()
+  const app = Fastify({ pluginTimeout: 60_000 })
   const collector = { name: 'own', collect: () => ({}) }
   preloadApplication(app, { debug: true, profiler: { storage: 'memory', collectors: [collector, collector] } })
   t.teardown(() => app.close())
@@ -58,7 +58,7 @@ t.test('an invalid option stops the start of an application with the preload', a
 })
 
 t.test('registering the plugin in addition to the preload is refused', async (t) => {
-  const app = Fastify()
+  const app = Fastify({ pluginTimeout: 60_000 })
   preloadApplication(app, { debug: true, profiler: { storage: 'memory' } })
   t.teardown(() => app.close())
   await t.rejects(async () => { await app.register(hindsight) }, { message: /registered twice/ })

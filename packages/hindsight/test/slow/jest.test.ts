@@ -25,7 +25,7 @@ for (const [name, transform, isModule] of [
   ['ts-jest, ES modules', tsJest('esnext'), true]
 ] as const) {
   t.test(`the tests of an application pass in Jest: ${name}`, async (t) => {
-    const config = { testMatch: ['**/stock.ts'], transform: { '\\.ts$': transform }, extensionsToTreatAsEsm: isModule ? ['.ts'] : [] }
+    const config = { testMatch: ['**/stock.ts'], transform: { '\\.ts$': transform }, extensionsToTreatAsEsm: isModule ? ['.ts'] : [], testTimeout: 120_000 }
     writeFileSync(join(folder, 'jest.config.json'), JSON.stringify(config))
     const flags = isModule ? ['--experimental-vm-modules'] : []
     const args = [...flags, 'node_modules/jest/bin/jest.js', '--json', '--no-cache']

@@ -8,8 +8,8 @@ const run = promisify(execFile)
 const PACKAGE = join(import.meta.dirname, '../../..')
 const ERASE = join(PACKAGE, 'test/support/erase-types/register.js')
 
-// A process of its own: other tests observe clients. Its server accepts the connection, and never answers. The wait is long: on a busy
-// machine the rest of a first request takes a second, and a driver is named from a fifth of the time.
+// A process of its own: other tests observe clients. Its server accepts the connection, and never answers. The wait is long, and
+// a request before has loaded what the first one loads: on a busy machine the rest takes seconds, and a driver is named from a fifth of the time.
 const script = (line: string): string => `
 import net from 'node:net'
 import Fastify from 'fastify'
@@ -20,13 +20,14 @@ import { preparedDrivers } from ${JSON.stringify(join(PACKAGE, 'src/queries/chan
 import { createRequire } from 'node:module'
 const { version } = createRequire(import.meta.url)('pg/package.json')
 const silent = net.createServer((socket) => socket.on('error', () => {})).listen(0)
-const pool = new pg.Pool({ host: '127.0.0.1', port: silent.address().port, user: 'u', database: 'd', connectionTimeoutMillis: 1500 })
-const app = Fastify()
+const pool = new pg.Pool({ host: '127.0.0.1', port: silent.address().port, user: 'u', database: 'd', connectionTimeoutMillis: 4000 })
+const app = Fastify({ pluginTimeout: 60_000 })
 await app.register(hindsight, { profiler: { storage: 'memory' } })
 ${line}
 app.get('/', async () => await pool.query('select 1').catch(() => []))
 app.get('/quick', async () => 'ok')
 const markdown = []
+await app.inject('/quick')
 for (const url of ['/', '/quick']) {
   const { headers } = await app.inject(url)
   markdown.push((await app.inject('/_profiler/' + headers['x-debug-token'] + '.md')).body)

@@ -3,7 +3,7 @@ import { hindsight } from '../../../src/hindsight.js'
 
 // An application whose first request ends the process while another one is under way.
 const [dataDir = ''] = process.argv.slice(2)
-const app = Fastify()
+const app = Fastify({ pluginTimeout: 60_000 })
 await app.register(hindsight, { debug: true, profiler: { dataDir } })
 let arrived = (): void => {}
 const isPending = new Promise<void>((resolve) => { arrived = resolve })

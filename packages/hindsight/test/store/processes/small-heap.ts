@@ -3,7 +3,7 @@ import { hindsight } from '../../../src/hindsight.js'
 
 // An application with a small heap that stores thousands of profiles in memory; prints how many are stored.
 const COUNT = 4_000
-const app = Fastify()
+const app = Fastify({ pluginTimeout: 60_000 })
 await app.register(hindsight, { debug: true, profiler: { storage: 'memory' } })
 app.get('/', async (request) => {
   request.log.info({ text: 'x'.repeat(10_000) }, 'a long line')
