@@ -272,6 +272,8 @@ inBothProducts('entries of a request are nested below the code in which they beg
     await sleep(2)
     end({ rows: 1 })
   }
+  let answered = (): void => {}
+  const isAnswered = new Promise<void>((resolve) => { answered = resolve })
   const app = await build((app) => {
     app.addHook('preHandler', async function loadUser (request) {
       request.log.info('loading the user')
@@ -281,14 +283,16 @@ inBothProducts('entries of a request are nested below the code in which they beg
     app.get('/', async (request) => {
       await query('select 2')
       request.log.warn('in the handler')
-      setTimeout(() => {
+      isAnswered.then(async () => {
+        await sleep(20)
         request.log.info('later')
-        query('select 3').catch(() => {})
-      }, 20)
+        await query('select 3')
+      }).catch(() => {})
       return { a: 1 }
     })
   })
   const response = await app.inject('/')
+  answered()
   let stored = await profileOf(app, response)
   for (let left = 200; left > 0 && !(stored.collectors.queries as { queries: object[] }).queries[2]; left--) {
     await sleep(50)
