@@ -11,7 +11,7 @@ import type { MarkdownSection, Part } from '../parts/part.js'
 import { cutOffStatus, shownOutcome, type Profile } from '../store/profile.js'
 import { formatTime, statusText } from '../view/components.js'
 import { codeSpan, cutText, escapeMarkdown, fencedCode, presentItems, visibleJson } from '../view/text.js'
-import { sameSentence, successOf, type LastSuccess, type ProfileSource } from './compare/last-success.js'
+import { NO_CAUSE, successOf, type LastSuccess, type ProfileSource } from './compare/last-success.js'
 
 /** Bytes of the whole text: with the marks around it that models receive, it has 6,000. Bytes of one part. */
 const MAX_SHEET = 5_800
@@ -210,7 +210,7 @@ function differencesSection (success: LastSuccess): Section {
     title,
     ...lines.length > 0 && { text: lines.join('\n') },
     blocks: presentItems([
-      lines.length === 0 && sameSentence(success),
+      lines.length === 0 && NO_CAUSE,
       why !== undefined && escapeMarkdown(why),
       `Compared with profile ${codeSpan(summary.token)}, ${status}, ${escapeMarkdown(summary.time)}.`,
       `${replay}Compare: ${codeSpan(`fastify-hindsight compare ${summary.token} ${token}`)}.`

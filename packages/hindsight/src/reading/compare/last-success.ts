@@ -34,7 +34,8 @@ const MAX_MESSAGE = 10_000
 const MAX_VALUE = 200
 /** Characters that are the same in both before a difference. */
 const MAX_SHARED = 40
-const SAME = 'outgoing calls, code revision, configuration and versions are the same.'
+/** Where no difference is listed: calls that only the success has sent are effects, and are left out. */
+export const NO_CAUSE = 'No difference was found that may be a cause.'
 
 /**
  * Compares a profile with the newest success of the same route and method before it; null where none is stored. Where
@@ -122,11 +123,6 @@ export async function successOf (
   return await lastSuccess(source, profile, parts)
 }
 
-/** What is the same where there is no difference. */
-export function sameSentence ({ isOfJob }: LastSuccess): string {
-  return isOfJob ? `Input, ${SAME}` : `Request, session, user, ${SAME}`
-}
-
 /** The differences as a fragment of HTML; `base` is the path of the profiler's routes. */
 export function renderDifferences (found: LastSuccess | null, base: string, isReplayable = true): SafeHtml {
   if (found === null) return noteText('No success of the same route is stored before this request.')
@@ -134,7 +130,7 @@ export function renderDifferences (found: LastSuccess | null, base: string, isRe
   const rows = differences.map(({ what, before, now }) => html`<tr><th scope="row">${withCode(what, null)}</th>\
 <td class="text" data-label="Before">${before}</td><td class="text" data-label="Now">${now}</td></tr>`)
   const columns = ['What', 'Before', 'Now']
-  const list = rows.length === 0 ? noteText(sameSentence(found)) : markupTable(title, columns, rows, 'sides')
+  const list = rows.length === 0 ? noteText(NO_CAUSE) : markupTable(title, columns, rows, 'sides')
   const { status, method, url, time } = summary
   return html`<section class="differences"><h2>${title}</h2><p class="facts">\
 <a href="${base}/${summary.token}">${summary.token}</a> ${statusBadge(status, shownOutcome(summary))} ${method} \

@@ -234,7 +234,7 @@ t.test('the fragment has the differences and their links, and text of requests i
   }
   const summary = { token: '000001', status: 200, method: 'GET', url: '/', time: '' } as never
   const same = { token: '000002', summary, title: 'Differences', isOfJob: false, differences: [] }
-  t.match(String(renderDifferences(same, '')), 'are the same.')
+  t.match(String(renderDifferences(same, '')), 'No difference was found that may be a cause.')
   t.notMatch(String(renderDifferences(same, '', false)), 'replay')
   t.match(String(renderDifferences(null, '')), 'No success of the same route is stored before this request.')
 })
