@@ -199,6 +199,7 @@ t.test('the log is in the order of time; where there is no space, warnings and l
     '03:04:01.678 INFO  [request] incoming request', '03:04:02.678 INFO  [app] loaded {"rows":2}', '03:04:03.678 WARN  [app] slow',
     '03:04:05.678 INFO  [console] late'
   ])
+  t.same(lines([line(1, 'request', 'error', '', { err: 'a thrown text' })]), ['03:04:01.678 ERROR [request]  {"err":"a thrown text"}'])
   const many = Array.from({ length: 200 }, (_, i) => line(4, 'app', 'info', `line ${i} ${'x'.repeat(100)}`))
   const shown = lines([line(1, 'request', 'info', 'incoming request'), ...many, line(9, 'app', 'error', 'at the end')])
   t.ok(shown.length > 5 && shown.length < 100)

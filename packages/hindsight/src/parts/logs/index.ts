@@ -165,14 +165,17 @@ function entryOf (line: LogRecord, startedAt: number): TimelineEntry {
   }
 }
 
-/** The lines in the order of time; those of Fastify without what the profile has. */
+/**
+ * The lines in the order of time; those of Fastify without what the profile has. A thrown value that is no error has no
+ * message: then the fields have the value.
+ */
 function linesByTime (logs: unknown): LogRecord[] {
   const lines = linesOf(logs).map(({ time, level, channel, message, context }): LogRecord => ({
     time: String(time),
     level: String(level) as LogRecord['level'],
     channel: cutText(String(channel), MAX_MESSAGE),
     message: cutText(String(message), MAX_MESSAGE),
-    context: isObject(context) && channel !== 'request' ? context : {}
+    context: isObject(context) && (channel !== 'request' || message === '') ? context : {}
   }))
   return lines.sort((a, b) => Date.parse(a.time) - Date.parse(b.time))
 }
