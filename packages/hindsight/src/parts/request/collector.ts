@@ -185,17 +185,18 @@ function recordResponse (trace: RequestTrace, payload: unknown, content: unknown
     const { headers, replyStatus: status } = recording.sending
     const type = String(headers['content-type'] ?? 'no type')
     const isText = hasText(headers)
-    // A later listener may have answered 304, which has no body.
-    const hasBody = status !== 304
+    // A later listener may have changed the status.
+    const hasBody = !isBodiless(trace, status)
     const size = counted?.size ?? sizeOfPayload
     const text = counted?.text() ?? textOfContent
     const length = counted?.size ?? sizeOfContent
     let body: unknown
-    if (stream !== null && !(isText && text)) body = stream
+    if (!hasBody) body = undefined
+    else if (stream !== null && !(isText && text)) body = stream
     else if (watched !== null && watched.size > 0 && !isText) body = `[binary, ${size} bytes, ${type}]`
     else if (Buffer.isBuffer(payload) && !(isText && isUtf8(payload))) body = `[binary, ${size} bytes, ${type}]`
     else if (trace.diagnosticPolicy !== undefined) body = DIAGNOSTIC_PAGE
-    else if (hasBody && status !== 204 && isText && text) body = shownText(text, length, mask)
+    else if (isText && text) body = shownText(text, length, mask)
     return {
       status,
       headers: shownHeaders(headers, mask),
@@ -234,6 +235,11 @@ function missingBody (trace: RequestTrace, status: number, payload: unknown): { 
   if (serializeStart !== 0) return { bodyNote: 'not sent: JSON has no form of its payload' }
   if (from === undefined || !isSentByFastify(from)) return {}
   return { bodyNote: `not sent: the ${handlerName(trace)} returned undefined` }
+}
+
+/** Whether no client receives a body of the response (RFC 9110, section 6.4.1). */
+function isBodiless ({ request }: RequestTrace, status: number): boolean {
+  return request.method === 'HEAD' || status === 204 || status === 304
 }
 
 /** Whether the application has sent a failure without raising an error, or a success in spite of one. */

@@ -8,12 +8,12 @@ const encoder = new TextEncoder()
 inBothProducts('the body and the size of a Response are recorded', async (t, build) => {
   const once = new Response('once')
   const text = { headers: { 'content-type': 'text/plain' } }
-  const routes: Array<[url: string, make: () => Response, sent: string, status: number, size: number, body: unknown]> = [
+  const routes: Array<[url: string, make: () => Response, sent: string, status: number, size: number | null, body: unknown]> = [
     ['/text', () => new Response('hällo'), 'hällo', 200, 6, 'hällo'],
     ['/json', () => Response.json({ a: 1, password: 'p4ss' }, { status: 201 }), '{"a":1,"password":"p4ss"}', 201, 25, { a: 1, password: '******' }],
     ['/stream', () => new Response(streamOf(['one ', 'twö']), text), 'one twö', 200, 8, 'one twö'],
     ['/null', () => new Response(null), '', 200, 0, undefined],
-    ['/empty', () => new Response(null, { status: 204 }), '', 204, 0, undefined],
+    ['/empty', () => new Response(null, { status: 204 }), '', 204, null, undefined],
     ['/png', () => new Response('abc', { headers: { 'content-type': 'image/png' } }), 'abc', 200, 3, '[binary, 3 bytes, image/png]'],
     ['/zip', () => new Response('abc', { headers: { 'content-type': 'text/plain', 'content-encoding': 'x' } }), 'abc', 200, 3, '[binary, 3 bytes, text/plain]'],
     ['/long', () => new Response('x'.repeat(50_000)), 'x'.repeat(50_000), 200, 50_000, `${'x'.repeat(8_000)}… (42,000 more bytes)`],
@@ -101,6 +101,21 @@ inBothProducts('a profile says why a response has no body where the application 
     if (why === undefined) continue
     t.match(profileMarkdown(profile), `\n\nThe body was not sent: ${why}.\n`, url)
     t.match((await app.inject(`/_profiler/${profile.token}`)).body, `<p class="note">The body was not sent: ${why}.</p>`, url)
+  }
+})
+
+inBothProducts('no body is shown that no client receives', async (t, build) => {
+  const app = await build((app) => {
+    app.get('/text', async () => 'x')
+    app.get('/json', async () => ({ id: 1 }))
+    app.get('/failed', async () => { throw new Error('x') })
+    app.get('/204', async (_request, reply) => reply.code(204).send(Buffer.from([0, 1, 2])))
+    app.get('/304', async (_request, reply) => reply.code(304).send(Buffer.from([0, 1, 2])))
+  })
+  for (const [method, url] of [['HEAD', '/text'], ['HEAD', '/json'], ['HEAD', '/failed'], ['GET', '/204'], ['GET', '/304']] as const) {
+    const { collectors } = await profileOf(app, await app.inject({ method, url, headers: { accept: 'text/html' } }))
+    const { body, size } = collectors.response as { body?: unknown, size: unknown }
+    t.same([body, size], [undefined, null], `${method} ${url}`)
   }
 })
 
