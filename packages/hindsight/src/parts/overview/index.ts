@@ -87,22 +87,26 @@ interface Lead {
 /** The sentence that says most about a profile, and the other ones. */
 function leadOf (profile: Profile, parts: readonly Part[]): Lead {
   const [mood, outcome, finding] = [moodOf(profile), outcomeSentence(profile), findingOf(parts, profile)]
-  const [sentences, unexpected] = [sentencesOf(parts, profile), unexpectedIn(parts, profile)]
-  // What a job waits for is the question, and no finding.
-  if (profile.outcome === 'running') {
-    return { mood, sentence: outcome, others: presentItems([finding, ...sentences, ...unexpected]) }
-  }
+  const sentences = sentencesOf(parts, profile)
+  // What a stream has sent is one of the facts, and may be expected.
+  const unexpected = unexpectedIn(parts.filter(({ name }) => name !== 'request'), profile)
+  const facts = [...unexpected, ...unexpectedIn(parts.filter(({ name }) => name === 'request'), profile)]
+  // What it waits for is the question, and no finding.
+  if (isOpen(profile)) return { mood, sentence: outcome, others: presentItems([finding, ...facts, ...sentences]) }
   // The line above the panels has the status and the time.
   const hasOutcome = hasSucceeded(profile) && endingEvent(profile) === undefined
   if (finding !== undefined) {
-    const others = presentItems([!hasOutcome && outcome, ...sentences, ...unexpected])
-    return { mood: 'warn', sentence: finding, others }
+    return { mood: 'warn', sentence: finding, others: presentItems([!hasOutcome && outcome, ...facts, ...sentences]) }
   }
-  if (!hasOutcome) return { mood, sentence: outcome, others: [...sentences, ...unexpected] }
-  // Other facts, such as errors that were caught, are below the sentence.
-  const isStreamed = isObject(dataOf(profile, 'response').streamed)
-  const sentence = (isStreamed ? unexpected : sentences).shift() ?? outcome
-  return { mood, sentence, others: [...sentences, ...unexpected], isPlain: true }
+  if (!hasOutcome) return { mood, sentence: outcome, others: [...facts, ...sentences] }
+  const [sentence = outcome, ...others] = [...facts, ...sentences]
+  return { mood: unexpected.length > 0 ? 'warn' : mood, sentence, others, isPlain: true }
+}
+
+/** Whether it had not ended, or the client left before its response. */
+function isOpen ({ kind, status, outcome }: Profile): boolean {
+  if (kind !== undefined) return outcome === 'running'
+  return status === 0 || status === 499
 }
 
 /** The source around the line that has sent a refusal. */
@@ -174,11 +178,11 @@ export function outcomeSentence (profile: Profile): string {
   return `${outcome}, and an error was recorded: ${errors}${by}${repeated}`
 }
 
-/** What a job that has not ended waits for, where that is known. */
+/** What a request or a job that has not ended waits for, where that is known. */
 function waitingText (profile: Profile): string {
   const data = dataOf(profile, 'waiting')
   if (!Array.isArray(data.for) || data.for.length === 0) return ''
-  const [first = ''] = waitingSentences(data as unknown as Waiting, profile.duration)
+  const [first = ''] = waitingSentences({ ...data as unknown as Waiting, in: null }, profile.duration)
   return ` ${first.replace(/^Not ended:/, 'It waits:')}`
 }
 
@@ -203,7 +207,7 @@ function jobSentence (profile: Profile): string {
 function unsentSentence (profile: Profile): string {
   const { status, exceptions, duration } = profile
   const { summary } = dataOf(profile, 'exceptions')
-  let sentence = `The response had not ended after ${formatTime(duration)}.`
+  let sentence = `The response had not ended after ${formatTime(duration)}.${waitingText(profile)}`
   if (typeof summary === 'string') sentence = `The application sent no response in ${formatTime(duration)}. ${summary}`
   if (status === 499) sentence = `The client closed the connection after ${formatTime(duration)}, before the response.`
   const error = exceptions.find(({ code }) => code?.startsWith('HINDSIGHT_') !== true)

@@ -55,6 +55,35 @@ t.test('a job that has not ended is summarized by what it waits for', async t =>
   t.equal(outcomeSentence(job({ waiting: { ...waiting, for: [] } })), 'The job import had not ended after 12.2 s.')
 })
 
+t.test('what a request that has not ended waits for is before what blocked it', async t => {
+  const block = { start: 1, duration: 68 }
+  const budget = { work: [], javascript: 70, sending: 0, waiting: 6_000, collection: 0, isShared: false, blocks: [block], collections: [] }
+  const waiting = { in: { name: 'the handler', source: null, start: 0 }, for: [{ kind: 'query', name: 'select 1', source: null, start: 60 }], traced: false }
+  const lead = (changes: object) => JSDOM.fragment(markup(overviewPanel, profile('000001', {
+    duration: 6_560, collectors: { performance: { budget }, waiting }, ...changes
+  }))).querySelector('.lead')
+  const open = lead({ status: 0 })
+  t.equal(open?.className, 'lead plain')
+  t.match(open?.textContent, /^The response had not ended after 6\.56\ss\. It waits: query select 1, for 6\.5\ss\.$/)
+  t.match(lead({ status: 499 })?.textContent, /^The client closed the connection/)
+  t.match(lead({ status: 200 })?.textContent, /^The event loop was blocked for 68\sms/)
+})
+
+t.test('what the application may not expect is before the time of a success', async t => {
+  const budget = { work: [], javascript: 2.47, sending: 0, waiting: 0, collection: 0, isShared: false, blocks: [], collections: [] }
+  const changes = [{ part: 'response', text: 'response.email was removed (additional)', schema: 'response/200/properties' }]
+  const lead = (collectors: object, changed: object = {}) => JSDOM.fragment(markup(overviewPanel,
+    profile('000001', { collectors: { performance: { budget }, ...collectors }, ...changed }))).querySelector('.lead')
+  const dropped = lead({ wire: { changes } })
+  t.equal(dropped?.textContent, 'The response schema dropped response.email.')
+  t.equal(dropped?.className, 'lead warn')
+  t.match(dropped?.nextElementSibling?.textContent, /event loop was busy/)
+  const streamed = { isHijacked: false, isClosedByClient: false, chunks: 5, bytes: 45 }
+  t.equal(lead({ wire: { changes }, response: { streamed } })?.textContent, dropped?.textContent, 'also of a stream')
+  t.equal(lead({ response: { streamed } })?.className, 'lead good', 'what a stream has sent may be expected')
+  t.match(lead({ wire: { changes } }, { status: 403 })?.textContent, /^GET returned 403/, 'a refusal is worse')
+})
+
 t.test('one sentence summarizes the request', async t => {
   for (const [changes, expected] of [
     [{}, 'GET returned 200 OK in 1.25 ms.'],
