@@ -2,11 +2,13 @@ import {
   isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, mostSevere, offsetOf, type LogRecord
 } from '../../logs/log-record.js'
 import {
-  formatCount, cutText, formatInteger, html, presentItems, visibleJson, visibleLine, type HtmlValue, type SafeHtml
+  formatCount, cutText, formatInteger, html, oneLine, presentItems, visibleJson, visibleLine, type HtmlValue,
+  type SafeHtml
 } from '../../view/text.js'
 import { countedLabel, formatTime, noteText, placeElement, selectElement } from '../../view/components.js'
 import { logTable, style } from '../../error-page/logs.js'
 import { logLine } from '../../error-page/render-text.js'
+import { shortFile } from '../../errors/stack-frame.js'
 import type { Profile } from '../../store/profile.js'
 import { isObject, lineOf, listOf, queryField } from '../read.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
@@ -49,6 +51,14 @@ export const logs: Part = {
     ]
   },
   issue: (_, { logs }) => (logs.find(isErrorOrWorse) ?? logs.find(isWarning))?.message,
+  findings (_, { logs, duration, status }) {
+    // Why a request was refused comes first, and what came after the response is counted.
+    const lines = logs.filter(({ offset = 0 }) => status < 400 && offset <= duration)
+    const [error, warning] = [lines.find(isErrorOrWorse), lines.find(isWarning)]
+    if (error !== undefined) return [{ order: 12, text: lineText('An error', error) }]
+    if (warning !== undefined) return [{ order: 45, text: lineText('A warning', warning) }]
+    return []
+  },
   toolbar (_, { logs: lines }) {
     const [errors, warnings] = [lines.filter(isErrorOrWorse).length, lines.filter(isWarning).length]
     const logs = lines.filter((line) => !isNotification(line)).length
@@ -82,6 +92,12 @@ export const logs: Part = {
 
 function isWarning ({ level }: Pick<LogRecord, 'level'>): boolean {
   return level === 'warn'
+}
+
+function lineText (what: string, { message, source }: LogRecord): string {
+  const text = oneLine(cutText(message, MAX_MESSAGE / 2)).replace(/\.$/, '')
+  const sentence = presentItems([`${what} was logged`, text !== '' && text]).join(': ')
+  return presentItems([sentence, source !== undefined && `(${shortFile(lineOf(source))})`]).join(' ')
 }
 
 function filteredTable ({ logs, duration }: Profile, filter: Filter, { editor }: PanelView): HtmlValue {

@@ -24,6 +24,19 @@ t.test('every line has its level, channel, message and context', async t => {
   t.same([...root.querySelectorAll('details')].map((details) => details.open), [false])
 })
 
+t.test('the first error in the log, or else the first warning, is a finding of a request that was not refused', async t => {
+  const place = { source: '/app/src/shop.js:70:9' }
+  const findings = (logs: LogRecord[], status = 200) => logsPanel.findings?.({}, profile('000001', { duration: 10, status, logs }))
+  const warning = line('warn', 'stock is low', place)
+  const error = line('error', 'mail failed.', { ...place, offset: 5 })
+  t.same(findings([line('info', 'start'), warning, error]), [{ order: 12, text: 'An error was logged: mail failed (/app/src/shop.js:70)' }])
+  t.same(findings([warning]), [{ order: 45, text: 'A warning was logged: stock is low (/app/src/shop.js:70)' }])
+  t.same(findings([line('fatal', '')]), [{ order: 12, text: 'An error was logged' }])
+  t.same(findings([line('info', 'start')]), [])
+  t.same(findings([{ ...error, offset: 11 }]), [], 'after the response')
+  t.same(findings([error], 403), [], 'the refusal comes first')
+})
+
 t.test('the filter selects lines by level and text', async t => {
   for (const [query, expected] of [
     [{}, ['two', 'three', 'four', 'five']],

@@ -145,11 +145,11 @@ t.test('what Hindsight does for the page and the profile is not the slowest part
 t.test('what came after the response is in the sentence, what failed first, each part with a link', async t => {
   const query = (start: number, error?: object) => ({ system: 'sqlite', statement: 'select 1', start, duration: 1, error })
   const line = (level: string, offset: number) => ({ time: '', level, channel: 'app', message: 'm', context: {}, offset }) as never
-  const read = (kind?: 'job', failed = true) => {
+  const read = (kind?: 'job', failed = true, early = 'info') => {
     const root = JSDOM.fragment(markup(overviewPanel, profile('000001', {
       duration: 10,
       ...kind && { kind, name: 'mail', outcome: 'done' },
-      logs: [line('error', 5), line('info', 20), ...failed ? [line('error', 20)] : []],
+      logs: [line(early, 5), line('info', 20), ...failed ? [line('error', 20)] : []],
       collectors: {
         exceptions: { late: failed ? 2 : 0 },
         queries: { count: 2, failed: 0, queries: [query(2), query(20)] },
@@ -163,6 +163,7 @@ t.test('what came after the response is in the sentence, what failed first, each
   t.equal(lead?.className, 'lead warn')
   t.same([...lead?.querySelectorAll('a') ?? []].map((link) => link.getAttribute('href')),
     ['?panel=exceptions', '?panel=logs', '?panel=http-client', '?panel=queries', '?panel=http-client'])
+  t.match(read(undefined, true, 'error').text, /^An error was logged: m\. After the response: 2 errors, 1 error in the log, /)
   const plain = read(undefined, false)
   t.match(plain.text, /^GET returned 200 OK in 10\sms\. After the response: 1 query, 1 call\.$/)
   t.equal(plain.lead?.className, 'lead good')
