@@ -85,7 +85,7 @@ export const performance: Part<Data> = {
     ] as TimelineEntry[]
   },
   overview: (data, profile, view) => [
-    { order: 5, title: '', column: 'top', value: budgetBar(data) },
+    { order: 5, title: '', column: 'top', value: budgetBar(data, profile) },
     { order: 15, title: 'Event loop', value: withPlaces(blockSentence(data, profile) ?? '', view.editor) },
     { order: 16, title: 'CPU', value: isBusy(data, profile) && recordForm(profile, view) }
   ],
@@ -178,6 +178,8 @@ function performanceRecord (trace: WorkTrace): Data {
   }
 }
 
+/** Lines that a request waits for, in its sentence. */
+const MAX_OPEN = 3
 /** Milliseconds of JavaScript from which a CPU profile is offered. */
 const MIN_BUSY = 20
 const STAGES: readonly string[] = ['onRequest', 'preParsing', 'preValidation', 'preHandler']
@@ -224,11 +226,26 @@ export function budgetOf (
 ): string[] {
   if (budget === undefined) return []
   const hook = listOf(ownHooks).find(({ stage }) => stage === 'onSend')?.name
-  const waited = isHijacked(collectors) ? 'until the application ended the hijacked reply' : undefined
+  const waited = isHijacked(collectors)
+    ? 'until the application ended the hijacked reply'
+    : openText(openWaits({ collectors }))
   const sentence = budgetSentence(budget as TimeBudget, duration, { hook: hook as string | undefined, waited })
   if (kind === 'start') return [`${sentence} Hindsight was loaded meanwhile.`]
   if (typeof prepared !== 'number') return [sentence]
   return [sentence, `Before that, Hindsight started the CPU profile in ${formatTime(prepared)}.`]
+}
+
+/** The lines of the promises that a request waits for, or has waited for when it was cut off, where they are traced. */
+function openWaits (profile: Pick<Profile, 'collectors'>): Data[] {
+  return listOf(dataOf(profile, 'waiting').for)
+    .filter(({ kind, source }) => (kind === 'await' || kind === 'promise') && typeof source === 'string')
+}
+
+function openText (waits: readonly Data[]): string | undefined {
+  if (waits.length === 0) return undefined
+  const names = waits.slice(0, MAX_OPEN).map(({ kind, source }) =>
+    `${kind === 'await' ? 'an await' : 'a promise'} (${shortFile(lineOf(String(source)))})`)
+  return `waiting, while ${names.join(', ')} had not ended`
 }
 
 export function blocksOf ({ budget }: Data): TimeBudget['blocks'] {
@@ -240,8 +257,8 @@ function longestBlock (data: Data): TimeBudget['blocks'][number] | undefined {
 }
 
 /** The shares of the time as one bar; the sentence has the same as text. */
-function budgetBar ({ budget }: Data): HtmlValue {
-  const { work = [], javascript = 0, starved = 0, hindsight = 0, sending = 0, waiting = 0 } =
+function budgetBar ({ budget }: Data, profile: Profile): HtmlValue {
+  const { work = [], open = [], javascript = 0, starved = 0, hindsight = 0, sending = 0, waiting = 0 } =
     (budget ?? {}) as Partial<TimeBudget>
   // Those of several lines are one share.
   const works = [...groupedBy(work, ({ many }) => many)].map(([name, all]) => {
@@ -254,12 +271,13 @@ function budgetBar ({ budget }: Data): HtmlValue {
       { name: 'other processes', time: starved, color: 'log' }
     ]
   }
+  const isNamed = open.length > 0 || openWaits(profile).length > 0
   const shares = [
     ...works,
     ...busy,
     { name: 'Hindsight', time: hindsight, color: 'own' },
     { name: 'sending', time: sending, color: 'serialization' },
-    { name: 'not recorded', time: waiting, color: 'collection' }
+    { name: isNamed ? 'waiting' : 'not recorded', time: waiting, color: 'collection' }
   ].filter(({ time }) => time > 0)
   const total = shares.reduce((sum, { time }) => sum + time, 0)
   const share = (time: number): string => `${(time / total * 100).toFixed(2)}%`

@@ -152,6 +152,22 @@ t.test('what is waited for is named where nothing else was awaited', async (t) =
     '302 ms waiting, while GET http://a.test/, a query had not ended.')
 })
 
+t.test('the time without recorded work is that of the line whose await has not ended', async (t) => {
+  const wait = (kind: string, source: string | null) => ({ kind, name: '', source, start: 0 })
+  const budget = { ...BUDGET, javascript: 1_300, waiting: 34_300 }
+  const read = (...waits: object[]) => {
+    const collectors = { performance: { budget }, waiting: { in: null, for: waits, traced: true } }
+    const unfinished = profile('000001', { status: 0, duration: 35_600, collectors })
+    return [performancePart.sentence?.({ budget }, unfinished), texts(shown(overview, unfinished), '.legend span').at(-1)]
+  }
+  t.same(read(wait('await', '/app/src/a.js:70'), wait('promise', '/app/src/a.js:72')), [
+    '35.6 s: 1.3 s of JavaScript, 34.3 s waiting, while an await (/app/src/a.js:70), a promise (/app/src/a.js:72) had not ended.', 'waiting 34.3 s'
+  ])
+  for (const waits of [[], [wait('await', null)], [wait('timer', '/app/src/a.js:3')]]) {
+    t.same(read(...waits), ['35.6 s: 1.3 s of JavaScript, 34.3 s waiting for something that was not recorded.', 'not recorded 34.3 s'])
+  }
+})
+
 t.test('a line that awaits has the idle time of nothing else, the innermost first', async (t) => {
   const line = (startedAt: number, endedAt: number, source: string | null) =>
     ({ kind: AWAITS, work: { startedAt, endedAt, source: () => source } })
