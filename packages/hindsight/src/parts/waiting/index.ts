@@ -3,7 +3,7 @@ import type { Profile } from '../../store/profile.js'
 import { postForm } from '../../view/components.js'
 import { html, presentItems, unbrokenUnits, type SafeHtml } from '../../view/text.js'
 import type { PanelView, Part, ProfilerPages } from '../part.js'
-import { linesSection, type Data } from '../read.js'
+import { linesSection, listOf, type Data } from '../read.js'
 import { waited, waitingSentences, type Waiting } from './collector.js'
 import { watchResources } from './resources.js'
 import { isTracing, traceWaits } from './trace.js'
@@ -21,7 +21,8 @@ export const waiting: Part<Data> = {
   },
   notice (data, profile) {
     const isWaiting = profile.status === 0 && profile.outcome !== 'failed'
-    const isUntraced = isWaiting && data.traced === false
+    // A call or a query that has not ended has a line without tracing.
+    const isUntraced = isWaiting && data.traced === false && listOf(data.for).every(({ source }) => source === null)
     return {
       title: isWaiting ? 'What does it wait for?' : 'What did it wait for?',
       sentences: presentItems([...sentences(data, profile), isUntraced && traceSentence(profile)]),

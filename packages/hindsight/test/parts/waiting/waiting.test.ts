@@ -3,11 +3,13 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import type { Test } from 'tap'
+import t, { type Test } from 'tap'
+import { waiting } from '../../../src/parts/waiting/index.js'
 import { traceWaits } from '../../../src/parts/waiting/trace.js'
 import type { WaitingView, WaitingRow } from './view.js'
 import { listen } from '../../support/app.js'
 import { inBothProducts, type Build } from '../../support/products.js'
+import { profile } from '../fixture.js'
 import { HANGS, placeOf, type Hang } from './hangs.js'
 
 /** Starts an application in which each request for `/<number>` hangs, and sends all of them. */
@@ -108,4 +110,15 @@ inBothProducts('nothing is listed when tracing has ended', async (t, build) => {
   t.same(waiting.map(({ token }) => token), tokens)
   t.same(waiting.filter(({ traced }) => traced), [])
   t.same(waiting.flatMap((one) => one.for.map(({ kind }) => kind)), HANGS.flatMap(({ pending }) => pending?.[0] ?? []))
+})
+
+t.test('tracing is offered where no line is known', async (t) => {
+  const notice = (source: string | null) => {
+    const data = { in: null, for: [{ kind: 'outgoing HTTP call', name: 'GET http://a.test/', source, start: 0 }], traced: false }
+    return waiting.notice?.(data, profile('000001', { status: 0, collectors: { waiting: data } }))
+  }
+  t.match(notice(null)?.sentences, [/^Not ended: /, /press Trace new requests/])
+  t.match(notice('/app/src/a.js:69')?.sentences, [/^Not ended: .*a\.js:69/])
+  t.equal(notice('/app/src/a.js:69')?.sentences.length, 1)
+  t.notOk(notice('/app/src/a.js:69')?.form)
 })
