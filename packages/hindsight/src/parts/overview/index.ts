@@ -217,14 +217,16 @@ function unsentSentence (profile: Profile): string {
 
 /** The hook that answered, and the line that sent a status of 400 or more. */
 function senderOf (profile: Profile, hook: ListenerEvent | undefined): string {
-  const { sentBy } = dataOf(profile, 'response')
+  const { sentBy, sentFrom } = dataOf(profile, 'response')
   const place = typeof sentBy === 'string' && profile.status >= 400 && shortFile(lineOf(sentBy))
   if (hook !== undefined) {
     const sentence = `The ${endingName(hook)} sent the response`
     return ` ${presentItems([sentence, place !== false && `(${place})`]).join(' ')}.`
   }
   if (place === false) return ''
-  return ` ${place} sent the response.`
+  const name = isObject(sentFrom) && functionOf(sentFrom as unknown as StackFrame)
+  if (name === false || name === '') return ` ${place} sent the response.`
+  return ` ${name} (${place}) sent the response.`
 }
 
 /** The last call that was answered with the status of a failed response: a proxy passes it on. */

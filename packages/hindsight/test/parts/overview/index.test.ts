@@ -10,6 +10,8 @@ const event = (listener: string, outcome: string, stage = 'kernel.request') =>
   ({ stage, listener, pass: 'main', outcome, start: 1, duration: 0.5 }) as never
 const call = (url: string, status: number, duration: number) =>
   ({ method: 'GET', url, status, start: 3, answered: duration, duration })
+const sentBy = (name: string) =>
+  ({ sentBy: '/app/a.js:77:5', sentFrom: { function: name, file: '/app/a.js', line: 77, column: 5, own: true, excerpt: [] } })
 const refused = { name: 'Error', message: 'connect ECONNREFUSED 127.0.0.1:3990', frames: [], stack: '' }
 const proxied = [call('http://a.test/b', 404, 10), call('http://a.test/c', 500, 10), call('http://a.test/late', 404, 30)]
 const whole = failure('000001', {
@@ -88,6 +90,11 @@ t.test('one sentence summarizes the request', async t => {
   for (const [changes, expected] of [
     [{}, 'GET returned 200 OK in 1.25 ms.'],
     [{ status: 204, events: [event('cors', 'answered')] }, 'GET returned 204 No Content in 1.25 ms. The listener "cors" sent the response.'],
+    [
+      { status: 403, collectors: { response: sentBy('requireAdmin') } },
+      'GET returned 403 Forbidden in 1.25 ms. requireAdmin (/app/a.js:77) sent the response.'
+    ],
+    [{ status: 403, collectors: { response: sentBy('async <anonymous>') } }, 'GET returned 403 Forbidden in 1.25 ms. /app/a.js:77 sent the response.'],
     [{ status: 401, events: [event('auth', 'raised', 'onRequest')] }, 'GET returned 401 Unauthorized in 1.25 ms. The onRequest hook "auth" raised an error.'],
     [
       { status: 404, duration: 20, collectors: { 'http-client': { count: 3, calls: proxied } } },
