@@ -238,10 +238,12 @@ function streamedEntries ({ streamed }: Data, profile: Profile): TimelineEntry[]
 function streamedSentence (streamed: unknown): string | undefined {
   if (!isObject(streamed)) return undefined
   const { isHijacked, isClosedByClient, isCutOff = false, chunks, bytes } = streamed as unknown as Streamed
-  const size = bytes === undefined ? '' : formatSize(bytes)
+  let size = bytes === undefined ? '' : formatSize(bytes)
   let by = 'ended by the server'
   if (isClosedByClient) by = 'closed by the client'
   else if (isCutOff) by = 'cut off by the server'
+  // The sentence about what cut it off counts the headers, too.
+  if (isCutOff && chunks !== undefined) size += ' without its headers'
   if (chunks !== undefined) return `The response streamed ${formatCount(chunks, 'chunk')}, ${size}; ${by}.`
   const wrote = size === '' ? '' : `, and wrote ${size} with the headers`
   const what = isHijacked ? 'The application hijacked the reply' : 'The response was a web stream'

@@ -181,6 +181,9 @@ t.test('what a stream has sent is the first sentence of a success', async t => {
   const streamed = { isHijacked: false, isClosedByClient: false, chunks: 5, bytes: 45 }
   const root = JSDOM.fragment(markup(overviewPanel, profile('000001', { collectors: { response: { streamed } } })))
   t.match(root.querySelector('.lead')?.textContent, /^The response streamed 5 chunks, 45\sbytes; ended by the server\.$/)
+  const cut = { ...streamed, isCutOff: true }
+  const cutRoot = JSDOM.fragment(markup(overviewPanel, profile('000001', { collectors: { response: { streamed: cut } } })))
+  t.match(cutRoot.textContent, /The response streamed 5 chunks, 45\sbytes without its headers; cut off by the server\./)
 })
 
 t.test('the slowest part has a share of the time, before the response had ended', async t => {
