@@ -104,8 +104,9 @@ export class WorkLog {
   }
 
   /**
-   * The budget, until now for a request that has not ended. `readyAt`: when the response was ready, or 0; `internal`:
-   * milliseconds of Hindsight's page, which are not those of the request; `until`: when it began to make one.
+   * The budget, until now for a request that has not ended. `readyAt`: when the response was ready, or 0; infinite: it
+   * has waited only for what has ended. `internal`: milliseconds of Hindsight's page, which are not those of the
+   * request; `until`: when it began to make one.
    */
   budget (readyAt: number, internal: number, mask: Mask, until = Infinity): TimeBudget {
     const last = takeSample()

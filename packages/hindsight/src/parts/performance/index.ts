@@ -157,7 +157,9 @@ function performanceRecord (trace: WorkTrace): Data {
   const pageStart = recording.internalSince
   // While a job runs, what the process does says nothing about it.
   const isTimed = trace instanceof RequestTrace || recording.isOver
-  const readyAt = responseReadyAt || (pageStart ?? 0)
+  // Work that is done has not waited for what has not ended, such as an interval that it has set.
+  const isDone = trace instanceof JobTrace && recording.isOver && recording.failure === null
+  const readyAt = isDone ? Infinity : responseReadyAt || (pageStart ?? 0)
   const budget = isTimed ? work?.budget(readyAt, own, trace.mask, pageStart ?? Infinity) : undefined
   // What blocks a start may be Hindsight, which is loaded meanwhile.
   if (budget !== undefined && trace instanceof JobTrace && trace.facts.kind === 'start') budget.blocks = []

@@ -21,7 +21,7 @@ import { traceOf } from '../../../src/recording/trace.js'
 import { unfinishedProfile } from '../../../src/parts/collect.js'
 import { recordQuery } from '../../../src/queries/observe.js'
 import { inBothProducts } from '../../support/products.js'
-import { get, listen, profileOf } from '../../support/app.js'
+import { get, listen, newest, profileOf } from '../../support/app.js'
 import { profile } from '../fixture.js'
 import { shown, texts } from '../support.js'
 
@@ -145,11 +145,28 @@ t.test('what is waited for is named where nothing else was awaited', async (t) =
   t.same(workOf(timer(0, 100)), [['timer', 1, 100, 'app.js:3:1']])
   t.same(workOf(timer(0, 30), timer(30, 90), timer(90, 95, 'b.js:1:1')), [['timer', 2, 90, 'app.js:3:1'], ['timer', 1, 5, 'b.js:1:1']], 'by its line')
   t.same(workOf(timer(0)), [], 'not a timer that did not run')
+  t.same(shareTime(samples, [timer(0), timer(5, 30, 'b.js:1:1')], Infinity), shareTime(samples, [timer(5, 30, 'b.js:1:1')], 0),
+    'nor one of work that is done')
   t.same(workOf(timer(5, 30), { kind: CALLS, work: { startedAt: 5, endedAt: 100 } }), [['call', 1, 95, undefined]], 'not one of a call')
   t.equal(budgetSentence({ ...BUDGET, work: [{ ...TIMERS, count: 1, duration: 300, source: '/app/src/a.js:3:1' }], open: ['GET http://a.test/'] }, 300),
     '300 ms in 1 timer (/app/src/a.js:3), while GET http://a.test/ had not ended.')
   t.equal(budgetSentence({ ...BUDGET, waiting: 302, open: ['GET http://a.test/', 'a query'] }, 302),
     '302 ms waiting, while GET http://a.test/, a query had not ended.')
+})
+
+inBothProducts('a job that is done has not waited for the interval that it has set', async (t, build) => {
+  const app = await build(() => {})
+  let interval: NodeJS.Timeout | undefined
+  await app.hindsight.profile('work', async () => {
+    interval = setInterval(() => {}, 60_000)
+    await sleep(100) // the job
+  })
+  clearInterval(interval)
+  while ((await newest(app)).kind !== 'job') await sleep(10)
+  const { work } = ((await newest(app)).collectors.performance as { budget: TimeBudget }).budget
+  const line = readFileSync(import.meta.filename, 'utf8').split('\n').findIndex((text) => text.endsWith('// the job')) + 1
+  t.match(work, [{ one: 'timer', count: 1, source: new RegExp(`budget\\.test\\.ts:${line}:`) }])
+  t.equal(work.length, 1)
 })
 
 t.test('the time without recorded work is that of the line whose await has not ended', async (t) => {
