@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { constants } from 'node:os'
 import { relative } from 'node:path'
 import { isMainThread } from 'node:worker_threads'
 import type { FastifyInstance } from 'fastify'
@@ -15,6 +16,8 @@ import { currentContext, JobTrace, setProcessContext } from './recording/trace.j
 
 /** Milliseconds from which a command that has not failed is kept. */
 const MIN_COMMAND = 1_000
+/** The exit codes of a process that was told to end, by the convention of shells; tsx has the same for its child. */
+const STOPPED = [128 + constants.signals.SIGINT, 128 + constants.signals.SIGTERM]
 /** The diagnostics channel of new applications. */
 const MADE = 'fastify.initialization'
 /** A line of the tree of plugins that Fastify prints: its depth, the name and the milliseconds. */
@@ -42,6 +45,7 @@ export async function watchProcess (options: HindsightOptions): Promise<void> {
     if (currentContext()?.ofRequest === trace.context) raised = { error }
   }
   const onExit = (code: number): void => {
+    if (raised === undefined && STOPPED.includes(code)) return
     const { log, age } = trace.recording
     const { error = exitError(`The process exited with code ${code}`) } = raised ?? log?.logged ?? {}
     // The application may have handled what was raised.

@@ -18,6 +18,7 @@ const folder = testdir(t, {
   'fail.mjs': "const count = 3\nthrow new RangeError('import of ' + count + ' failed')\n",
   'fail.cjs': "function open () { throw new Error('no file') }\nopen()\n",
   'code.mjs': 'process.exitCode = 3\n',
+  'stopped.mjs': 'setTimeout(() => process.exit(Number(process.argv[2])), 1100)\n',
   'handled.mjs': "process.on('uncaughtException', () => {})\nsetImmediate(() => { throw new Error('handled') })\n",
   'slow.mjs': "import http from 'node:http'\n" +
     "const server = http.createServer((_request, response) => setTimeout(() => response.end('x'), 1100)).listen(0)\n" +
@@ -89,6 +90,17 @@ t.test('a script that runs longer than a second is kept, and a quick one is not'
     t.equal(profile, undefined)
     break
   }
+})
+
+t.test('a script that ends because it was told to has not failed', async (t) => {
+  // 128 and the number of SIGINT or SIGTERM.
+  for (const signal of ['130', '143']) {
+    const { code, profile } = await runScript('stopped.mjs', [signal])
+    t.equal(code, Number(signal))
+    t.equal(profile, undefined, 'as one that the signal ends')
+  }
+  const { profile } = await runScript('stopped.mjs', ['129'])
+  t.match(profile, { outcome: 'failed', exceptions: [{ message: 'The process exited with code 129' }] })
 })
 
 t.test('a script that handles an exception has not failed', async (t) => {
