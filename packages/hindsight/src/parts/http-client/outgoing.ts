@@ -244,7 +244,7 @@ function missingBody (
   const [version] = process.versions.undici?.split('.') ?? []
   // It may be empty. Which undici has sent the request is not known: a package of the application may have another one.
   if (Number(version) >= UNDICI_WITH_BODIES && !hasLength) return undefined
-  return 'none was published; undici 7 and Node.js 24 publish it'
+  return 'fetch shows it in Node.js 24 and later, and the package undici in 7 and later'
 }
 
 /** Whether a body is text when it is decompressed. */

@@ -54,7 +54,7 @@ inBothProducts('the call whose response is not JSON is named', async (t, build) 
       [...JSDOM.fragment(body).querySelectorAll(selector)].map((one) => one.textContent.replace(/\s+/g, ' ').trim())
     return { hints: texts(response.body, '.hint'), facts: texts(overview.body, '.facts-list .failure') }
   }
-  const line = '(?:, no body: none was published.*)?from \\S*suspects\\.test\\.ts:\\d+$'
+  const line = '(?:, no body: fetch shows it in .*)?from \\S*suspects\\.test\\.ts:\\d+$'
   // Where the body is not published, the page says so behind its type.
   for (const [name, result] of [['page', '200 text/html'], ['none', '204'], ['empty', '200 application/json']]) {
     const { hints, facts } = await shown(`/json/${name}`)
