@@ -184,11 +184,11 @@ export function addStartMessage (
   })
 }
 
-/** The drivers and clients that the preload has prepared, in words: the application may not load them. */
+/** The drivers and clients that the preload has prepared, in words; the application may use none of them. */
 function observedDrivers (): string {
   const prepared = presentItems([
     preparedDrivers.length > 0 && `queries of ${preparedDrivers.join(', ')}`,
     preparedQueues.length > 0 && `jobs of ${preparedQueues.join(', ')}`
   ])
-  return prepared.length === 0 ? '' : ` (with ${prepared.join(', and ')}, if it uses them)`
+  return prepared.length === 0 ? '' : ` (ready for ${prepared.join(', and ')})`
 }

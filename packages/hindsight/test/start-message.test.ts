@@ -110,7 +110,7 @@ await app.close()`
     return stderr.trim()
   }
   // Drivers that the folder of this process resolves are named.
-  t.match(await started({}), /^Profiler: http:\/\/127\.0\.0\.1:\d+\/_profiler\/ \(with queries of pg 8\.\d+\.\d+, if it uses them\)$/)
+  t.match(await started({}), /^Profiler: http:\/\/127\.0\.0\.1:\d+\/_profiler\/ \(ready for queries of pg 8\.\d+\.\d+\)$/)
   t.match(await started({ HINDSIGHT_QUERIES: 'off' }), /^Profiler: http:\/\/127\.0\.0\.1:\d+\/_profiler\/$/)
   t.equal(await started({ NODE_ENV: 'production' }), '')
 })

@@ -87,7 +87,7 @@ for (const [name, args] of CASES) {
   t.test(`drivers are observed without code: ${name}`, async (t) => {
     const { facts, sent, printed } = await result(args)
     t.same(facts, [true, true, true, true, true, 'function', true], 'classes are as without Hindsight, and a client of mongodb is observed')
-    t.match(printed, /\(with queries of pg \d+\.\d+\.\d+, postgres \d+\.\d+\.\d+, mongodb \d+\.\d+\.\d+, if it uses them\)/)
+    t.match(printed, /\(ready for queries of pg \d+\.\d+\.\d+, postgres \d+\.\d+\.\d+, mongodb \d+\.\d+\.\d+\)/)
     const file = join(project, args.at(-1) as string)
     const placeOf = (text: string): RegExp => new RegExp(`^${file}:${SOURCE.slice(0, SOURCE.indexOf(text)).split('\n').length}:`)
     const place = placeOf('pool.query(')
@@ -113,7 +113,7 @@ t.test('the oldest releases of drivers', async (t) => {
   for (const file of ['app.mjs', 'app.cjs']) {
     const { facts, sent, printed } = await result([PRELOAD, file], {}, old)
     t.same(facts, [true, true, true, true, true, 'function', true], file)
-    t.match(printed, /\(with queries of pg\b.*, postgres\b.*, mongodb\b/)
+    t.match(printed, /\(ready for queries of pg\b.*, postgres\b.*, mongodb\b/)
     const source = new RegExp(`^${join(old, file)}:\\d+:\\d+$`)
     for (const route of ['named', 'member', 'subclass']) {
       t.match(sent[route], [['postgresql', 'select label from bottle where id = $1', [7], source]], `${file} ${route}`)

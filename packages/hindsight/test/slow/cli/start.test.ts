@@ -11,7 +11,7 @@ import { installed, link, pack, unpack } from '../../support/packed.js'
 const folder = mkdtempSync(join(tmpdir(), 'hindsight-start-'))
 const project = join(folder, 'an app\'s "own" folder')
 const COMMAND = join(project, 'node_modules/fastify-hindsight/bin/fastify-hindsight.js')
-const ADDRESS = /^Profiler: (http:\/\/127\.0\.0\.1:\d+)\/_profiler\/(?: \(with queries of [^)]+\))?$/gm
+const ADDRESS = /^Profiler: (http:\/\/127\.0\.0\.1:\d+)\/_profiler\/(?: \(ready for queries of [^)]+\))?$/gm
 const app = (types = '') => `
 import Fastify from 'fastify'
 const app = Fastify()
