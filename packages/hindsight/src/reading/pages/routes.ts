@@ -82,7 +82,7 @@ export function routesTable (
   const numbered = Object.keys(NUMBERS).map((name): [SafeHtml] =>
     [html`<a href="${base}/routes?${String(new URLSearchParams({ q, sort: name }))}">${name}</a>`])
   const left = all - known.length
-  const numbers = `Numbers are those of ${isBounded ? 'the newest ' : ''}${formatCount(profiles, 'profile')}.`
+  const numbers = `The numbers come from ${isBounded ? 'the newest ' : ''}${formatCount(profiles, 'profile')}.`
   const texts = presentItems([
     profiles > 0 && numbers,
     left > 0 && `${formatCount(left, 'more route is', 'more routes are')} not shown.`

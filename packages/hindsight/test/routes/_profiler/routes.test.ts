@@ -35,7 +35,7 @@ inBothProducts('each route has its hooks in order, its place and the numbers of 
   const app = await build(declare)
   const empty = await load(app, '/_profiler/')
   t.equal(empty.querySelectorAll('.routes tbody tr').length, 3, 'the list without profiles has the routes')
-  t.notMatch(empty.body.textContent, 'Numbers are those')
+  t.notMatch(empty.body.textContent, 'The numbers come from')
   for (const page of [empty, await load(app, '/_profiler/routes')]) t.ok(page.querySelector('.top nav a[href="/_profiler/routes"]'))
   for (const url of ['/fine/1', '/fine/2', '/broken', '/nowhere']) await app.inject(url)
   t.equal((await load(app, '/_profiler/')).querySelector('.routes'), null)
@@ -55,7 +55,7 @@ inBothProducts('each route has its hooks in order, its place and the numbers of 
   const { body } = await app.inject({ url: '/_profiler/routes', headers: html })
   const document = parseHtml(body)
   t.equal(document.querySelectorAll('main :is(script, img, b, [style], [onerror])').length, 0)
-  t.match(document.querySelector('main .note')?.textContent, 'Numbers are those of 4 profiles.')
+  t.match(document.querySelector('main .note')?.textContent, 'The numbers come from 4 profiles.')
   t.same(await htmlChecker({ 'prefer-native-element': 'off' })(body), [])
   const shown = async (query: string) => {
     const cells = (await load(app, `/_profiler/routes?${query}`)).querySelectorAll('.routes tbody td.text')
