@@ -19,11 +19,15 @@ export const waiting: Command = {
     }
     const { formToken: _, ...shown } = view
     await print(shown, () => {
-      if (shown.waiting.length === 0) return [`No request or job of ${url} has lasted for more than a second.`]
-      const lines = shown.waiting.flatMap((request) => [
+      // Without the option it is the server of the newest profile, and a store may have several.
+      const others = flags.url === undefined ? [`Only ${url} was asked. Another server: --url <address>`] : []
+      if (shown.waiting.length === 0) {
+        return [`No request or job of ${url} has lasted for more than a second.`, ...others]
+      }
+      const lines = [...shown.waiting.flatMap((request) => [
         ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
         ...request.sentences.flatMap((sentence) => sentenceLines(sentence, terminal))
-      ])
+      ]), ...others]
       if (shown.tracing) return lines
       return [...lines, ...sentenceLines('For the line at which it waits: --trace, and run it again.', terminal)]
     })

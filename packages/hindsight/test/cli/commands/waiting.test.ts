@@ -7,7 +7,11 @@ import { executeCommand } from '../../../src/cli/run.js'
 import { requestLines } from '../../../src/cli/request-lines.js'
 import { sentenceLines } from '../../../src/cli/terminal.js'
 import type { WaitingView } from '../../../src/recording/waiting.js'
+import { openStorage } from '../../../src/store/open.js'
+import { recordOf } from '../../../src/store/summary.js'
+import { profile } from '../../parts/fixture.js'
 import { listen } from '../../support/app.js'
+import { testdir } from '../../support/folder.js'
 import { inBothProducts } from '../../support/products.js'
 
 const REQUEST = { token: '000001', time: '2026-01-02T03:04:05.678Z', method: 'GET', url: 'http://h/', duration: 1 }
@@ -43,8 +47,8 @@ inBothProducts('waiting lists what has not ended, with an exit code for scripts'
   t.equal(shown.code, 2)
   t.match(shown.out.split('\n'), [
     /^▲ [\da-f]{6} {2}no response {2}[-\d]+ [:\d]+Z +[\d.]+ s {2}GET \/hang\?note=%0A&token=\*{6}$/,
-    /^ {2}In the handler, packages\/hindsight\/test\/cli\/commands\/waiting\.test\.ts:31, for [\d,.]+ m?s\.$/,
-    /^ {2}Not ended: await, packages\/hindsight\/test\/cli\/commands\/waiting\.test\.ts:32, for [\d,.]+ m?s\.$/,
+    /^ {2}In the handler, packages\/hindsight\/test\/cli\/commands\/waiting\.test\.ts:35, for [\d,.]+ m?s\.$/,
+    /^ {2}Not ended: await, packages\/hindsight\/test\/cli\/commands\/waiting\.test\.ts:36, for [\d,.]+ m?s\.$/,
     ''
   ])
   const long = http.get(`${url}/hang?${'filter[city]=Amsterdam&'.repeat(20)}page=7`).on('error', () => {})
@@ -70,6 +74,24 @@ t.test('without a trace, the command says how to find the line', async (t) => {
   t.teardown(() => server.close())
   const { out } = await run('--url', `http://127.0.0.1:${address.port}`)
   t.match(out, '\n  In the handler, a.ts:1, for 2 s.\n  For the line at which it waits: --trace, and run it again.\n')
+})
+
+t.test('the command names the one server that it has asked', async (t) => {
+  const view = { waiting: [] as object[], tracing: true, formToken: '' }
+  const server = http.createServer((_request, response) => { response.end(JSON.stringify(view)) })
+  const address = await new Promise<AddressInfo>((resolve) => server.listen(0, () => { resolve(server.address() as AddressInfo) }))
+  t.teardown(() => server.close())
+  const dataDir = testdir(t)
+  const store = await openStorage({ dataDir })
+  const serverUrl = `http://localhost:${address.port}`
+  await store.put([recordOf(profile('000001', { url: `${serverUrl}/`, collectors: { request: { serverUrl } } }))])
+  await store.close()
+  const asked = `Only ${serverUrl} was asked. Another server: --url <address>\n`
+  t.equal((await run('--data-dir', dataDir)).out, `No request or job of ${serverUrl} has lasted for more than a second.\n${asked}`)
+  view.waiting = [{ ...REQUEST, sentences: [] }]
+  const { code, out } = await run('--data-dir', dataDir)
+  t.equal(code, 2)
+  t.ok(out.endsWith(`GET /\n${asked}`), out)
 })
 
 t.test('a service that cannot be reached is a failure', async (t) => {
