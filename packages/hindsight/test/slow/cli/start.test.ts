@@ -174,6 +174,7 @@ t.test('the demo has five problems, and a page with links to the requests and to
   const links = [...page.matchAll(/href="(\/[^"]*)"/g)].map(([, path = '']) => path.replaceAll('&amp;', '&'))
   t.equal(links.length, 10)
   // Node.js 20 has no SQLite.
+  t.match(page, isBuiltin('node:sqlite') ? 'Which line sends a query for each of them?' : 'Which line calls another route for each of them?')
   const loop = isBuiltin('node:sqlite') ? /^N\+1: .*select count.* 20 times from app\.js:\d+/m : /^20 × GET http:.*\/items\/.* from app\.js:\d+/m
   const findings = [/Cannot read properties of undefined \(reading 'sell'\)/, loop, /blocked for .* makeReport \(app\.js:\d+\)/, /dropped response\.email/]
   for (const [index, finding] of findings.entries()) {
