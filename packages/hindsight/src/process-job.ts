@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { constants } from 'node:os'
 import { relative } from 'node:path'
@@ -20,6 +21,10 @@ const MIN_COMMAND = 1_000
 const STOPPED = [128 + constants.signals.SIGINT, 128 + constants.signals.SIGTERM]
 /** The diagnostics channel of new applications. */
 const MADE = 'fastify.initialization'
+/** The diagnostics channel of new child processes. */
+const CHILD = 'child_process'
+/** The path of a program of a package, such as tsx. */
+const PACKAGED = /[\\/]node_modules[\\/]/
 /** A line of the tree of plugins that Fastify prints: its depth, the name and the milliseconds. */
 const PLUGIN = /^(.*?[\u2500\u252c] )(.+) (\d+) ms$/
 
@@ -41,11 +46,15 @@ export async function watchProcess (options: HindsightOptions): Promise<void> {
   const trace = new JobTrace(services, facts, input.length === 0 ? undefined : input, new Error('The preload'))
   const ends = parts.flatMap(({ start }) => start?.({ hindsight: services }) ?? [])
   let raised: { error: unknown } | undefined
+  let child: ChildProcess | undefined
+  const onChild = (message: unknown): void => { child = (message as { process: ChildProcess }).process }
   const onUncaught = (error: unknown): void => {
     if (currentContext()?.ofRequest === trace.context) raised = { error }
   }
   const onExit = (code: number): void => {
     if (raised === undefined && STOPPED.includes(code)) return
+    // The failure is that of its child process, which has a profile of its own.
+    if (raised === undefined && PACKAGED.test(file) && child?.exitCode === code) return
     const { log, age } = trace.recording
     const { error = exitError(`The process exited with code ${code}`) } = raised ?? log?.logged ?? {}
     // The application may have handled what was raised.
@@ -54,12 +63,14 @@ export async function watchProcess (options: HindsightOptions): Promise<void> {
   }
   watchStart(trace, () => {
     setProcessContext(undefined)
+    unsubscribe(CHILD, onChild)
     process.off('uncaughtExceptionMonitor', onUncaught).off('exit', onExit)
     for (const end of ends) end()
   })
   captureLines()
   beginJob(trace, parts, true)
   setProcessContext(trace.context)
+  subscribe(CHILD, onChild)
   // Before the listener that writes the last profiles.
   process.on('uncaughtExceptionMonitor', onUncaught).prependListener('exit', onExit)
 }

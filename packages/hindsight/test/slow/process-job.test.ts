@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -101,6 +101,20 @@ t.test('a script that ends because it was told to has not failed', async (t) => 
   }
   const { profile } = await runScript('stopped.mjs', ['129'])
   t.match(profile, { outcome: 'failed', exceptions: [{ message: 'The process exited with code 129' }] })
+})
+
+t.test('a program of a package that passes on the exit code of its child process has no profile', async (t) => {
+  mkdirSync(join(folder, 'more/node_modules/starter'), { recursive: true })
+  const source = `import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+const [code] = await once(spawn(process.execPath, ['-e', 'setTimeout(() => process.exit(4), 1100)'], { env: {} }), 'exit')
+process.exitCode = process.argv[2] === undefined ? code : Number(process.argv[2])
+`
+  const [starter, own] = ['more/node_modules/starter/bin.mjs', 'starter.mjs']
+  for (const file of [starter, own]) writeFileSync(join(folder, file), source)
+  t.match(await runScript(starter), { code: 4, profile: undefined })
+  t.match(await runScript(starter, ['5']), { code: 5, profile: { outcome: 'failed' } })
+  t.match(await runScript(own), { code: 4, profile: { outcome: 'failed' } }, 'a script of the application')
 })
 
 t.test('a script that handles an exception has not failed', async (t) => {
