@@ -57,6 +57,11 @@ export function renderHtml (failure: FailureProfile, nonce: Nonces, editor: Edit
   const answers = hasSource ? [] : presentItems([first, ...more.filter(({ code }) => code === undefined)])
   const others = failure.hints.filter((hint) => !answers.includes(hint))
   const headline = failure.isObserved === true ? reportHeadline(failure) : undefined
+  const background = [
+    warningsCard(failure, editor),
+    cards(others.filter(({ isBackground }) => isBackground === true)),
+    renderRequest(failure)
+  ]
   const shown = new Set<string>()
   if (source !== null) {
     for (const one of [placeOf(source.frame), ...source.values.map(valuesKey)]) shown.add(one)
@@ -77,13 +82,11 @@ ${cards(answers)}
 </div>
 <div class="side">
 ${cards(others.filter(({ isBackground }) => isBackground !== true))}
-${failure.hasSuccess === true && differences(failure)}
-${warningsCard(failure, editor)}
-${cards(others.filter(({ isBackground }) => isBackground === true))}
-${renderRequest(failure)}
-${failure.hasSuccess !== true && differences(failure)}
+${failure.hasSuccess !== true && background}
+${differences(failure)}
 </div>
 <div class="rest">
+${failure.hasSuccess === true && background}
 ${!isBare(failure) && renderExceptions(failure.exceptions, { editor, shown, headline })}
 ${renderLogs(failure)}
 ${!isBare(failure) && renderStackTraces(failure.exceptions, failure.isObserved !== true)}
@@ -192,11 +195,13 @@ function facts (failure: FailureProfile): HtmlValue {
   ]
 }
 
-/** The link to the differences from the last success of the route, which the script replaces by the differences. */
+/**
+ * The link to the differences from the last success of the route, which the script replaces by the differences: nothing
+ * is below them in their column, so that nothing moves.
+ */
 function differences (failure: FailureProfile): HtmlValue {
   const url = `${failure.profileUrl}/differences`
   if (failure.profileUrl === undefined || summaryIn(failure).handler === undefined) return null
-  // The space that they need: nothing moves when they come.
   const space = failure.hasSuccess === true && ' card hint'
   return html`<div class="differences-of${space}" data-fragment="${url}">\
 <a href="${url}">What changed since the last success</a></div>`
