@@ -80,8 +80,7 @@ ${message !== view.headline && html`<p class="message">${cutText(message, MAX_ME
 ${renderFields(fields)}
 ${note !== undefined && html`<p class="note">${note}</p>`}
 </header>
-${!isAbove && renderValues(values)}
-${renderFrames(exception, view)}
+${renderFrames(exception, isAbove ? [] : values, view)}
 ${errors.length > 0 && renderMembers(errors, view, level + 1)}
 </article>`
   })
@@ -120,9 +119,12 @@ function renderMembers (errors: readonly FlattenedException[][], view: Exception
 <ol>${items}</ol></details>`
 }
 
-/** The frames of an exception. Those outside the application are folded. */
-function renderFrames ({ frames }: FlattenedException, view: ExceptionsView): SafeHtml {
-  if (frames.length === 0) return html`<p class="note none">No stack trace available.</p>`
+/** The frames of an exception, those outside the application folded, and the variables below the source. */
+function renderFrames (
+  { frames }: FlattenedException, values: readonly CallValues[], view: ExceptionsView
+): HtmlValue {
+  const variables = renderValues(values)
+  if (frames.length === 0) return [html`<p class="note none">No stack trace available.</p>`, variables]
   const isAbove = frames.some((frame) => frame.excerpt && view.shown.has(placeOf(frame)))
   const open = isAbove ? undefined : frames.find((frame) => frame.own && frame.excerpt)
   const groups: StackFrame[][] = []
@@ -133,9 +135,10 @@ function renderFrames ({ frames }: FlattenedException, view: ExceptionsView): Sa
   }
   const items = groups.map((group) => {
     if (group[0]?.own !== true) return vendorFrames(group, view)
-    return group.map((frame) => html`<li class="own">${frameItem(frame, frame === open, view)}</li>`)
+    return group.map((frame) => html`<li class="own">${frameItem(frame, frame === open, view)}${
+      frame === open && variables}</li>`)
   })
-  return html`<ol class="frames">${items}</ol>`
+  return html`<ol class="frames">${items}</ol>${open === undefined && variables}`
 }
 
 /** Consecutive frames outside the application; if their first call is listed already, only their number. */

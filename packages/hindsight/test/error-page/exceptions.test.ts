@@ -1,5 +1,5 @@
 import t from 'tap'
-import { highlightLines } from '../../src/error-page/exceptions.js'
+import { highlightLines, renderChain } from '../../src/error-page/exceptions.js'
 import { parseHtml } from '../support/parse-html.js'
 
 /** Lines with the classes of what is coloured: `k:const a = n:1`. */
@@ -31,6 +31,19 @@ t.test('the excerpt marks the expression at the position of the frame', async (t
   for (const mark of [{ line: 0, column: 99 }, { line: 9, column: 1 }, { line: -1, column: 1 }, { line: 0, column: 2 }]) {
     for (const file of ['a.ts', 'a.vue']) t.same(shown(['x y'], file, mark), ['x y'], `${JSON.stringify(mark)} of ${file}`)
   }
+})
+
+t.test('the variables of a call are below its source', async (t) => {
+  const frame = { file: '/srv/a.ts', line: 2, column: 1, function: 'sum', own: true }
+  const excerpt = { start: 1, lines: ['let total', 'total()'] }
+  const values = [{ function: 'sum', file: '/srv/a.ts', line: 2, column: 1, variables: [{ name: 'total', value: '3' }] }]
+  const order = (frames: Array<typeof frame>) => {
+    const chain = renderChain([{ name: 'Error', message: 'x', stack: '', frames, values }] as never, { editor: null, shown: new Set() })
+    return [...parseHtml(String(chain[0])).querySelectorAll('.frame, .excerpt, .values, .note')].map(({ className }) => className)
+  }
+  t.same(order([{ ...frame, excerpt } as typeof frame, frame]), ['frame', 'excerpt', 'values', 'frame'])
+  t.same(order([frame]), ['frame', 'values'])
+  t.same(order([]), ['note none', 'values'])
 })
 
 t.test('any source is shown as text, without markup of its own', async (t) => {
