@@ -2,8 +2,8 @@ import { isFailure, type Profile } from '../../store/profile.js'
 import { readAsset } from '../../view/asset.js'
 import { formatTime, noteText, pendingTime, placeElement, placeLink, withPlaces } from '../../view/components.js'
 import {
-  formatCount, cutText, formatInteger, html, oneLine, formatNumber, unbrokenUnits, visibleLine, type HtmlValue,
-  type SafeHtml
+  formatCount, cutText, formatInteger, html, oneLine, formatNumber, presentItems, unbrokenUnits, visibleLine,
+  type HtmlValue, type SafeHtml
 } from '../../view/text.js'
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
@@ -102,7 +102,8 @@ function waterfall (rows: readonly Row[], chosen: readonly Row[], axis: Axis, vi
   }
   const isLate = ({ entries }: Row): boolean => axis.isLate((entries as [Span])[0].start)
   const late = items(rows.filter(isLate))
-  const chart = [items(rows.filter((row) => !isLate(row))), late && [html`<h3>After the response</h3>`, late]]
+  const title = presentItems(['After the response', isBroken(axis) && 'on a shorter scale']).join(', ')
+  const chart = [items(rows.filter((row) => !isLate(row))), late && [html`<h3>${title}</h3>`, late]]
   return html`
 <div class="waterfall">${scale(axis)}${chart}</div>`
 }
@@ -220,11 +221,16 @@ function percent (share: number): string {
   return `${Number(share.toFixed(2))}%`
 }
 
+/** Whether the time after the response has another scale. */
+function isBroken ({ end, total, position }: Pick<Axis, 'end' | 'total' | 'position'>): boolean {
+  return position(end) <= MAIN_WIDTH && total > end
+}
+
 /** Lines at 4 to 8 round times, and one where the response was ready. */
 function scale ({ end, total, ready, position }: Axis): SafeHtml {
   const line = (time: number, name: string): SafeHtml =>
     html`<line class="${name}" x1="${percent(position(time))}" x2="${percent(position(time))}" y1="20" y2="100%"/>`
-  const isLate = position(end) <= MAIN_WIDTH && total > end
+  const isLate = isBroken({ end, total, position })
   // Narrow charts have each second label, and none beside that of the end.
   const label = (time: number, text: string, i: number): SafeHtml => {
     const isMinor = i % 2 === 1 || (isLate && time <= end && position(time) > MAIN_WIDTH - MIN_LABEL)
@@ -241,8 +247,10 @@ function scale ({ end, total, ready, position }: Axis): SafeHtml {
   const ticks = Array.from({ length: Math.floor(end / step) + 1 }, (_, i) => {
     return [line(i * step, 'tick'), label(i * step, textOf(i * step), i)]
   })
-  return html`<svg class="scale" aria-hidden="true">${ticks}${ready !== null && line(ready, 'ready')}\
-${isLate && [line(total, 'tick'), label(total, textOf(total, total), 0)]}</svg>`
+  const [from, width] = [percent(position(end)), percent(100 - position(end))]
+  const change = html`<rect class="break" x="${from}" y="20" width="${width}" height="100%"/>`
+  const late = isLate && [change, line(total, 'tick'), label(total, textOf(total, total), 0)]
+  return html`<svg class="scale" aria-hidden="true">${ticks}${ready !== null && line(ready, 'ready')}${late}</svg>`
 }
 
 /** The unit of the labels, in milliseconds. */
