@@ -42,9 +42,11 @@ const UNASKED = new RegExp('^[^?#]*/(?:' + [
 const ANY_FILE = /(?:\*|(?<!:):(?!:))[^/]*$/
 
 /** Whether browsers request the path of any server, and it succeeded, or was not found and no route declares it. */
-function isUnasked ({ status, route, url }: Profile): boolean {
+function isUnasked (profile: Profile): boolean {
+  const { status, route, url } = profile
   const path = url.replace(/[?#][^]*$/, '')
-  const mayBe = status < 400 || (status === 404 && (route === null || ANY_FILE.test(route.pattern)))
+  const isMissing = status === 404 && (route === null || ANY_FILE.test(route.pattern))
+  const mayBe = isMissing || (status < 400 && !isFailure(profile))
   return mayBe && UNASKED.test(percentDecoded(path) ?? path)
 }
 
@@ -61,7 +63,7 @@ export function summarizeProfile (profile: Profile): ProfileSummary {
     // An IPv4-mapped address (RFC 4291, section 2.5.5.2) is the same as the IPv4 address.
     ip: ip.replace(/^::ffff:(?=\d+\.)/i, ''),
     duration,
-    error: isFailure(profile),
+    error: isFailure(profile) && !isUnasked(profile),
     route: route?.name ?? null,
     exception: cause === null ? null : summaryLine(`${cause.name}: ${cause.message}`),
     warnings: logs.filter(isWarningOrWorse).length,

@@ -2,7 +2,7 @@ import t from 'tap'
 import { isNoise, type Profile } from '../../src/store/profile.js'
 import { factsOf } from '../../src/store/search-query.js'
 import { recordOf } from '../../src/store/summary.js'
-import { profile } from '../parts/fixture.js'
+import { failure, profile } from '../parts/fixture.js'
 
 t.test('404s of what browsers request of any server are noise', async (t) => {
   const isMarked = (url: string, pattern?: string, status = 404): boolean => {
@@ -24,6 +24,7 @@ t.test('404s of what browsers request of any server are noise', async (t) => {
       t.ok(isMarked(`http://h${path}`, pattern, 200), `${path} that exists`)
     }
     t.notOk(isMarked(`http://h${path}`, undefined, 500), `${path} with 500`)
+    t.equal(recordOf(failure('000001', { url: `http://h${path}` })).summary.error, false, 'no list, group or number has it as a failure')
   }
   for (const path of [
     '', '/', '/orders', '/robots.txt', '/favicon.icon', '/favicon.ico/x', '/orders?next=/favicon.ico', '/login#/sw.js', '/.well-known/openid-configuration',
