@@ -168,9 +168,14 @@ export function withCode (finding: string, editor: EditorLink | null): SafeHtml 
   return html`${parts.map((part, i) => i % 2 === 0 ? withPlaces(part, editor) : html`<code>${part}</code>`)}`
 }
 
-/** A status code, colored by its class; 0: no response was sent. */
-export function statusBadge (status: number, outcome?: string): SafeHtml {
-  const color = statusClass(statusOf(status, outcome))
+/**
+ * A status code, colored by its class; 0: no response was sent. `hasFailed`: a status below 400 has not the color of a
+ * success, as there was an error, such as one after the response.
+ */
+export function statusBadge (status: number, outcome?: string, hasFailed = false): SafeHtml {
+  let shown = statusOf(status, outcome)
+  if (hasFailed) shown = Math.max(400, shown)
+  const color = statusClass(shown)
   return html`<span class="status status-${color}">${statusText(status, outcome)}</span>`
 }
 

@@ -16,7 +16,8 @@ export type Fields = Readonly<Record<string, string>>
 
 export const DEFAULTS: Fields = { limit: String(DEFAULT_LIMIT), sort: '-time' }
 
-const HIDDEN = new Set(['kind', 'size'])
+/** The URL says most of a route; the message needs the width. */
+const HIDDEN = new Set(['route', 'kind', 'size'])
 
 /**
  * The columns that can be hidden, in their order: the number of each is in the stylesheet. `name` is that of a value of
@@ -68,7 +69,9 @@ export function profileTable (
     return html`<th scope="col"${className}${order && html` aria-sort="${order}"`}>\
 <a href="${base}/search?${query}">${label}</a></th>`
   }
-  const longest = Math.max(...all.map(({ duration }) => duration))
+  // One that hangs would leave no bar to the others.
+  const ended = profiles.filter(({ values }) => values?.outcome !== 'running')
+  const longest = Math.max(0, ...ended.map(({ duration }) => duration))
   const origin = mostOf(all.map(({ url }) => originOf(url)))
   const view: View = { columns: shownColumns(profiles), origin, longest, hasOlder }
   const open = waiting.map((request) => {
@@ -102,7 +105,7 @@ ${equal.map((profile) => row(profile, view, '', 'is-equal'))}</tbody>\
 ${children.map((child) => groupBody(child, view, 'is-child'))}`
 }
 
-/** The number of the rows of a group, which expands it; older pages may have more. */
+/** The number of the rows of a group, which expands it: where older pages may have more, those of this page. */
 function equalMark ({ values }: ProfileSummary, count: number, hasOlder: boolean): HtmlValue {
   if (count === 1) return null
   let what = 'equal runs'
@@ -110,7 +113,7 @@ function equalMark ({ values }: ProfileSummary, count: number, hasOlder: boolean
   if (values?.job !== undefined) what = 'attempts'
   // The stylesheet expands the group when this box is checked.
   return html`<label class="equal"><input type="checkbox" class="hidden-visually">\
-<span class="count">×${count}${hasOlder && '+'}</span><span class="hidden-visually"> ${what}</span></label>`
+<span class="count">×${count}${hasOlder && ' here'}</span><span class="hidden-visually"> ${what}</span></label>`
 }
 
 // Columns that would be empty, or have one machine in all rows, are left out.
@@ -201,10 +204,10 @@ function row (
   const names = `${markOf(profile)} ${className}`.trim()
   const star = html`<span class="pin" title="pinned"><span aria-hidden="true">★</span>\
 <span class="hidden-visually"> pinned</span></span>`
-  const steps = Math.round(STEPS * duration / longest) || 0
+  const steps = Math.min(STEPS, Math.round(STEPS * duration / longest)) || 0
   return html`<tr${names && html` class="${names}"`}>
 <td><input type="checkbox" name="profile" value="${token}" form="compare" aria-label="Compare ${token}">\
-${statusBadge(status, shownOutcome(profile))}</td><td>${cut(method)}</td>\
+${statusBadge(status, shownOutcome(profile), profile.error)}</td><td>${cut(method)}</td>\
 <td class="text">${cut(targetOf(url, origin))}</td><td class="message">${details}</td>\
 ${columns.map(({ name, index }) => html`<td class="c${index}">${cell(profile, name)}</td>`)}
 <td class="duration${steps > 0 && ` d${steps}`}">${formatTime(duration)}</td><td>${ageElement(time)}</td>
@@ -289,7 +292,8 @@ function groupRow (
   const left = routes.length - MAX_ROUTES
   const shown = routes.slice(0, MAX_ROUTES).map((route) => html`<div>${cut(route)}</div>`)
   return html`<tr><td class="number" data-label="count">${count}</td>
-<td class="text">${statusBadge(status, shownOutcome(last))} <a href="${base}/${target}">${title}</a>${line}</td>
+<td class="text">${statusBadge(status, shownOutcome(last), last.error)} \
+<a href="${base}/${target}">${title}</a>${line}</td>
 <td>${shown}${left > 0 && html`<div>${formatCount(left, 'more route')}</div>`}</td>
 ${hasRevision && html`<td>${commits}</td>`}
 <td data-label="first">${ageElement(first.time)}</td>

@@ -4,7 +4,7 @@ import { packageOf } from '../../errors/stack-frame.js'
 import { hookOrigin } from '../../recording/application-hooks.js'
 import { groupedBy } from '../../parts/read.js'
 import { methodsText } from '../../routing/route-table.js'
-import { isMeasured } from '../../store/profile.js'
+import { isMeasured, shownOutcome } from '../../store/profile.js'
 import { foldedContent, formatTime, noteText, placeElement, statusBadge, markupTable } from '../../view/components.js'
 import type { EditorLink } from '../../view/editor.js'
 import { formatCount, html, presentItems, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
@@ -15,6 +15,8 @@ const MAX_PROFILES = 1_000
 const MAX_ROUTES = 300
 /** The numbers of a route that order the table, by the name of their column. */
 const NUMBERS = { Requests: 'count', Failures: 'failures', p50: 'p50', p95: 'p95', Queries: 'queries' } as const
+/** The heads of columns whose name does not say which number they have. */
+const HEADS: Readonly<Record<string, string>> = { Queries: 'Max. queries' }
 
 type RoutesView = Awaited<ReturnType<typeof routesOf>>
 
@@ -53,7 +55,9 @@ export async function routesOf (
       p95: at(0.95),
       // The most that a request has sent.
       queries: Math.max(0, ...known.map(({ values }) => Number(values?.queries ?? 0))),
-      lastStatus: known[0]?.status
+      lastStatus: known[0]?.status,
+      lastOutcome: known[0] && shownOutcome(known[0]),
+      lastFailed: known[0]?.error
     }
   })
   return { routes, all: routeTable.routes.length, profiles: profiles.length, isBounded: next !== null }
@@ -79,8 +83,10 @@ export function routesTable (
   const routes = known.filter(({ name }) => name.toLowerCase().includes(q.toLowerCase()))
   if (routes.length === 0) return noteText('No route matches.')
   if (sort !== undefined) routes.sort((a, b) => (b[NUMBERS[sort]] ?? 0) - (a[NUMBERS[sort]] ?? 0))
-  const numbered = Object.keys(NUMBERS).map((name): [SafeHtml] =>
-    [html`<a href="${base}/routes?${String(new URLSearchParams({ q, sort: name }))}">${name}</a>`])
+  const numbered = Object.keys(NUMBERS).map((name): [SafeHtml] => {
+    const query = String(new URLSearchParams({ q, sort: name }))
+    return [html`<a href="${base}/routes?${query}">${HEADS[name] ?? name}</a>`]
+  })
   const left = all - known.length
   const numbers = `The numbers come from ${isBounded ? 'the newest ' : ''}${formatCount(profiles, 'profile')}.`
   const texts = presentItems([
@@ -93,7 +99,7 @@ export function routesTable (
 }
 
 function routeRow (route: RoutesView['routes'][number], editor: EditorLink | null, base: string): SafeHtml {
-  const { name, methods, pattern, source, hooks, count, failures, p50, p95, queries, lastStatus } = route
+  const { name, methods, pattern, source, hooks, count, failures, p50, p95, queries, ...last } = route
   const search = new URLSearchParams({ route: name })
   const codeOf = (text: string): HtmlValue => text !== '' && html`<code>${visibleLine(text)}</code> `
   const items = hooks.map(({ stage, name, source, plugin = 'of the route' }) =>
@@ -103,20 +109,22 @@ function routeRow (route: RoutesView['routes'][number], editor: EditorLink | nul
   const declared = `${shownMethods} ${pattern}`
   const otherName = name !== declared && html` <span class="facts">${visibleLine(name)}</span>`
   const tried = shownMethods === 'ALL' ? ['GET'] : methods.filter((method) => method !== 'HEAD')
-  const tries = tried.map((method) =>
-    html`<a href="${base}/routes/try?${String(new URLSearchParams({ method, url: pattern }))}" \
-aria-label="Try ${method} ${visibleLine(pattern)}">${method}</a> `)
+  const tries = tried.map((method) => {
+    const [label, name] = tried.length === 1 ? ['Send…', `Send… ${method}`] : [`${method}…`, `${method}…`]
+    return html`<a href="${base}/routes/try?${String(new URLSearchParams({ method, url: pattern }))}" \
+aria-label="${name} ${visibleLine(pattern)}">${label}</a> `
+  })
   const numbers = Object.entries({
     requests: html`<a href="${base}/search?${String(search)}">${count}</a>`,
     failures,
     p50: formatTime(p50),
     p95: formatTime(p95),
-    queries
+    'max. queries': queries
   }).map(([label, one]) => html`<td class="number" data-label="${label}">${count > 0 && one}</td>`)
   return html`<tr${failures > 0 && html` class="has-problem"`}><td class="text">${visibleLine(declared)}\
 ${otherName}${source !== undefined && html`<div>${declaredAt(source, editor)}</div>`}</td>
 <td>${shown}</td>${numbers}
-<td>${lastStatus !== undefined && statusBadge(lastStatus)}</td>
+<td>${last.lastStatus !== undefined && statusBadge(last.lastStatus, last.lastOutcome, last.lastFailed)}</td>
 <td data-label="try">${tries}</td></tr>`
 }
 

@@ -91,12 +91,12 @@ if (live !== null) {
     }
     results.replaceChildren(...page.querySelector('.results').childNodes)
     document.querySelector('link[rel=icon]').href = page.querySelector('link[rel=icon]').getAttribute('href')
-    state.textContent = 'Waiting for requests'
+    state.textContent = 'Live'
   }
 
   const follow = function (isOn) {
     button.textContent = isOn ? 'Pause' : 'Live'
-    state.textContent = isOn ? 'Waiting for requests' : 'Paused'
+    state.textContent = isOn ? 'Live' : 'Paused'
     source?.close()
     source = isOn ? new EventSource(live.dataset.stream) : null
     // The stream has only what arrives later: not what arrived while the list was paused or not connected.

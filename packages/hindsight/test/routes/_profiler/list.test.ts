@@ -98,12 +98,12 @@ t.test('numbers with decimals and units do not separate equal failures', async (
   t.same(groups, [1, 2])
 })
 
-inBothProducts('a group of equal failures has their number, at least, where there are older pages', async (t, build) => {
+inBothProducts('a group of equal failures has their number, of this page where there are older pages', async (t, build) => {
   const app = await build((app) => app.get('/orders/:id', async () => { throw new Error('the order is locked') }))
   for (let i = 0; i < 5; i++) await app.inject(`/orders/${i}`)
   for (const [query, rows] of [['', 5], ['search?limit=2', 2], ['search?q=error:1', 5]] as const) {
     const document = parseHtml((await app.inject({ url: `/_profiler/${query}`, headers: html })).body)
-    t.same([listed(document).length, texts(document, '.equal')], [rows, [`×${rows}${rows === 2 ? '+' : ''} equal failures`]], query)
+    t.same([listed(document).length, texts(document, '.equal')], [rows, [`×${rows}${rows === 2 ? ' here' : ''} equal failures`]], query)
   }
 })
 
@@ -250,6 +250,22 @@ t.test('a comparison needs two profiles', async (t) => {
   )
 })
 
+t.test('the time of a job that has not ended leaves the others their bars', async (t) => {
+  const { save, load } = await start(t)
+  const running = { duration: 50_000, status: 0, method: 'JOB', kind: 'job', name: 'import', outcome: 'running' } as Partial<Profile>
+  save(profile('000001', { duration: 100 }), profile('000002', { duration: 31 }), profile('000003', running))
+  const bars = [...(await load()).querySelectorAll('.profiles tbody .duration')].map(({ className }) => className)
+  t.same(bars, ['duration d10', 'duration d3', 'duration d10'])
+})
+
+t.test('a success with an error has not the color of a success', async (t) => {
+  const { save, load } = await start(t)
+  save(thrown('000001', 'late', { status: 200 }), profile('000002'), thrown('000003', 'refused', { status: 500 }))
+  const colors = async (path: string) => [...(await load(path)).querySelectorAll('tbody .status')].map(({ className }) => className)
+  t.same(await colors(''), ['status status-5', 'status status-2', 'status status-4'])
+  t.same((await colors('search?group=failures')).toSorted(), ['status status-4', 'status status-5'])
+})
+
 t.test('columns are shown where rows have values, of machines where these differ, and have a box each', async (t) => {
   const { save, load } = await start(t)
   const values = (machine: string) => ({
@@ -266,7 +282,7 @@ t.test('columns are shown where rows have values, of machines where these differ
   t.same(texts(several, 'tbody .c4'), ['web-2', '', 'web-1'])
   const boxes = [...several.querySelectorAll<HTMLInputElement>('[name=column]')]
   t.same(boxes.map(({ value, checked, parentElement }) => [value, parentElement?.textContent?.trim(), checked]), [
-    ['0', 'Route', true], ['1', 'Kind', false], ['2', 'Queries', true], ['3', 'Calls', true], ['4', 'Machine', true], ['5', 'Size', false]
+    ['0', 'Route', false], ['1', 'Kind', false], ['2', 'Queries', true], ['3', 'Calls', true], ['4', 'Machine', true], ['5', 'Size', false]
   ])
   t.equal(boxes[0]?.form ?? null, null, 'no field of the search')
 })

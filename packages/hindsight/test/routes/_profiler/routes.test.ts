@@ -80,13 +80,13 @@ inBothProducts('a route of all methods has one link, another one a link for each
   const names = rows.map((row) => row.querySelector('td.text')?.firstChild?.textContent?.trim())
   t.same(names, ['ALL /files/*', 'GET|POST /notes'])
   const links = rows.map((row) => [...row.querySelectorAll('a[aria-label]')].map((link) => link.getAttribute('aria-label')))
-  t.same(links, [['Try GET /files/*'], ['Try GET /notes', 'Try POST /notes']])
+  t.same(links, [['Send… GET /files/*'], ['GET… /notes', 'POST… /notes']])
 })
 
 inBothProducts('a request of a route can be written and sent; an unsafe method is asked for', async (t, build) => {
   const app = await build(declare)
   const page = await load(app, '/_profiler/routes')
-  const link = page.querySelector('.routes a[aria-label="Try POST /orders"]')
+  const link = page.querySelector('.routes a[aria-label="Send… POST /orders"]')
   const shown = await load(app, link?.getAttribute('href') ?? '')
   const valueOf = (name: string): string => shown.querySelector<HTMLInputElement>(`form [name=${name}]`)?.value ?? ''
   t.same([valueOf('method'), valueOf('url'), valueOf('body')], ['POST', '/orders', '{\n  "amount": 2,\n  "note": "t"\n}'])

@@ -132,7 +132,7 @@ if (browser !== undefined) {
     const state = async (text: string) => { await page.locator('.live-state', { hasText: text }).waitFor() }
     await app.inject('/before')
     await page.goto(`${origin}/_profiler/`)
-    await state('Waiting for requests')
+    await state('Live')
     await page.getByRole('button', { name: 'Pause' }).click()
     await app.inject('/during')
     await page.getByRole('button', { name: 'Live' }).click()
@@ -222,7 +222,7 @@ if (browser !== undefined) {
       await page.goto(`${origin}/_profiler/`)
       const { y, height: rowHeight } = await boxOf(page.locator('.profiles tbody tr').first())
       t.ok(y + rowHeight <= height, `${width}: the first result ends at ${y + rowHeight}`)
-      await page.locator('.live-state', { hasText: 'Waiting for requests' }).waitFor()
+      await page.locator('.live-state', { hasText: 'Live' }).waitFor()
       for (let i = 100; await page.locator('.profiles tbody tr').count() < 7; i++) {
         save(i % 2 === 0 ? profile(`000${i}`, { duration: 1_000_000, method: 'PROPFIND' }) : failure(`000${i}`, { status: 500 }))
         await page.waitForTimeout(300)

@@ -120,7 +120,7 @@ if (browser !== undefined) {
     const { page, heard } = await watchedPage(browser, origin)
     await page.goto(`${origin}/_profiler/`)
     t.match(await page.locator('.empty').textContent(), /No request has been profiled yet/)
-    await page.locator('.live-state', { hasText: 'Waiting for requests' }).waitFor()
+    await page.locator('.live-state', { hasText: 'Live' }).waitFor()
     const first = page.locator('.profiles tbody tr').first()
     // The stream begins when the server has read the request for it.
     for (let i = 10; await page.locator('.profiles tbody tr').count() === 0; i++) {
