@@ -58,6 +58,12 @@ function readData (value: unknown, name: string): unknown {
   return findProperty(value, name)?.value
 }
 
+/** The name or message of a DOMException, which Node.js has as accessors; undefined: it is none. */
+function readDomException (error: unknown, name: 'name' | 'message'): string | undefined {
+  if (types.isProxy(error) || !(error instanceof DOMException)) return undefined
+  return Object.getOwnPropertyDescriptor(DOMException.prototype, name)?.get?.call(error) as string
+}
+
 /** Caught errors by their lines, masked. */
 export function caughtLines (caught: readonly ThrownError[], mask: Mask): CaughtLine[] {
   const lines = new Map<string, CaughtLine>()
@@ -85,6 +91,8 @@ function describeError (error: unknown, call: ThrownError['call'], mask: Mask): 
 
 /** The class of an error, or the name that it was given; `Thrown` with the type of another value. */
 function nameWithoutCode (error: unknown): string {
+  const domName = readDomException(error, 'name')
+  if (domName !== undefined) return domName
   if (!types.isNativeError(error)) return `Thrown ${error === null ? 'null' : typeof error}`
   const name = readData(error, 'name')
   const constructor = readData(readData(error, 'constructor'), 'name')
@@ -93,7 +101,8 @@ function nameWithoutCode (error: unknown): string {
 }
 
 function messageWithoutCode (error: unknown): string {
-  const message = Object(error) === error ? readData(error, 'message') : inspectValue(error)
+  const ofObject = readDomException(error, 'message') ?? readData(error, 'message')
+  const message = Object(error) === error ? ofObject : inspectValue(error)
   return typeof message === 'string' ? message : ''
 }
 

@@ -287,6 +287,8 @@ export interface Part<T = any, K = any> extends Slot<K> {
   findings?: (data: T, profile: Profile) => readonly FoundProblem[]
   /** A sentence about a response that its application may not expect, after the first one. */
   fact?: (data: T, profile: Profile) => string | undefined
+  /** A sentence that is never the first one. */
+  note?: (data: T, profile: Profile) => string | undefined
   /** A sentence about the request, after the one about its response. */
   sentence?: (data: T, profile: UnfinishedProfile) => string | undefined
   /** Sentences above the panels, and a form below them. */
@@ -323,8 +325,8 @@ export interface Part<T = any, K = any> extends Slot<K> {
  * applications of a process share.
  */
 export type InternalAbility = 'from' | 'ofRequests' | 'data' | 'arrive' | 'begin' | 'route' | 'receive' | 'fail' |
-  'respond' | 'end' | 'pending' | 'complete' | 'ofApplication' | 'build' | 'findings' | 'fact' | 'command' | 'style' |
-  'toolbarStyle'
+  'respond' | 'end' | 'pending' | 'complete' | 'ofApplication' | 'build' | 'findings' | 'fact' | 'note' | 'command' |
+  'style' | 'toolbarStyle'
 
 /** A part of the profile that an application adds. `T` is the type that `collect` returns. */
 export interface Collector<T = any> extends Omit<Part<T>, InternalAbility> {

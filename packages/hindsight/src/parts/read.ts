@@ -164,6 +164,11 @@ export function unexpectedIn (parts: readonly Part[], profile: Profile): string[
   return parts.flatMap((part) => valuesOf(part, profile, (data) => part.fact?.(data, profile))).map(shownSentence)
 }
 
+/** Sentences that are never the first one. */
+export function notesIn (parts: readonly Part[], profile: Profile): string[] {
+  return parts.flatMap((part) => valuesOf(part, profile, (data) => part.note?.(data, profile))).map(shownSentence)
+}
+
 function shownSentence (sentence: unknown): string {
   return visibleLine(cutText(String(sentence), MAX_TEXT))
 }

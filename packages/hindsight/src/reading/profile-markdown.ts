@@ -4,7 +4,7 @@ import { shortFile } from '../errors/stack-frame.js'
 import { mainCause } from '../errors/exception.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import {
-  byOrder, CODE_OR_INPUT, findingOf, hintsOf, isObject, resultsOf, sentencesOf, unexpectedIn
+  byOrder, CODE_OR_INPUT, findingOf, hintsOf, isObject, notesIn, resultsOf, sentencesOf, unexpectedIn
 } from '../parts/read.js'
 import { parts as allParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
@@ -117,7 +117,7 @@ function sectionsOf (profile: Profile, success: LastSuccess | null, parts: reado
   // The first paragraph says what happened.
   const first = ofParts.find(({ order }) => order === 0)
   if (first !== undefined) {
-    const facts = unexpectedIn(parts, profile).map(escapeMarkdown)
+    const facts = [...unexpectedIn(parts, profile), ...notesIn(parts, profile)].map(escapeMarkdown)
     first.blocks = [...presentItems([finding && escapeMarkdown(finding)]), ...first.blocks ?? [], ...facts]
   }
   const time = sentencesOf(parts, profile)

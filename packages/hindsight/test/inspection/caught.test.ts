@@ -157,6 +157,24 @@ inBothProducts('no code of the application runs for a caught error, and secrets 
   t.equal(calls, first)
 })
 
+inBothProducts('a caught DOMException has its name and message', async (t, build) => {
+  let calls = 0
+  class Hostile extends DOMException {
+    override get message (): string { return String(calls++) }
+  }
+  const app = await build((app) => app.get('/aborted', async () => {
+    for (const reason of [undefined, new Hostile('it is late', 'TimeoutError')]) {
+      try { AbortSignal.abort(reason).throwIfAborted() } catch {}
+    }
+    return {}
+  }))
+  t.match(caughtIn(await profileOf(t, app, '/aborted')), {
+    count: 2,
+    lines: [{ errors: [{ name: 'AbortError', message: 'This operation was aborted' }, { name: 'TimeoutError', message: 'it is late' }] }]
+  })
+  t.equal(calls, 0)
+})
+
 inBothProducts('a sentence says where too many errors were thrown', async (t, build) => {
   const app = await build((app) => app.get('/many', async () => {
     let count = 0

@@ -19,7 +19,7 @@ const MAX_MESSAGE = 120
 /** The errors that were caught while the request ran. */
 export const caughtErrors: Part = {
   name: 'caughtErrors',
-  fact (_, profile) {
+  note (_, profile) {
     const { lines, count } = caughtIn(profile)
     if (lines.length === 0) return undefined
     const more = lines.length - MAX_LINES

@@ -19,7 +19,7 @@ import {
   isFailure, isFollow, isJob, isSuccess, shownOutcome, type Profile, type ProfileSummary
 } from '../../store/profile.js'
 import {
-  addressOf, dataOf, findingOf, isObject, lineOf, listOf, resultsOf, sentencesOf, timelineOf, unexpectedIn,
+  addressOf, dataOf, findingOf, isObject, lineOf, listOf, notesIn, resultsOf, sentencesOf, timelineOf, unexpectedIn,
   type Data, type Span
 } from '../read.js'
 import { waitingSentences, type Waiting } from '../waiting/collector.js'
@@ -87,20 +87,23 @@ interface Lead {
 /** The sentence that says most about a profile, and the other ones. */
 function leadOf (profile: Profile, parts: readonly Part[]): Lead {
   const [mood, outcome, finding] = [moodOf(profile), outcomeSentence(profile), findingOf(parts, profile)]
-  const sentences = sentencesOf(parts, profile)
+  const [sentences, notes] = [sentencesOf(parts, profile), notesIn(parts, profile)]
   // What a stream has sent is one of the facts, and may be expected.
   const unexpected = unexpectedIn(parts.filter(({ name }) => name !== 'request'), profile)
   const facts = [...unexpected, ...unexpectedIn(parts.filter(({ name }) => name === 'request'), profile)]
   // What it waits for is the question, and no finding.
-  if (isOpen(profile)) return { mood, sentence: outcome, others: presentItems([finding, ...facts, ...sentences]) }
+  if (isOpen(profile)) {
+    return { mood, sentence: outcome, others: presentItems([finding, ...facts, ...sentences, ...notes]) }
+  }
   // The line above the panels has the status and the time.
   const hasOutcome = hasSucceeded(profile) && endingEvent(profile) === undefined
   if (finding !== undefined) {
-    return { mood: 'warn', sentence: finding, others: presentItems([!hasOutcome && outcome, ...facts, ...sentences]) }
+    const others = presentItems([!hasOutcome && outcome, ...facts, ...sentences, ...notes])
+    return { mood: 'warn', sentence: finding, others }
   }
-  if (!hasOutcome) return { mood, sentence: outcome, others: [...facts, ...sentences] }
+  if (!hasOutcome) return { mood, sentence: outcome, others: [...facts, ...sentences, ...notes] }
   const [sentence = outcome, ...others] = [...facts, ...sentences]
-  return { mood: unexpected.length > 0 ? 'warn' : mood, sentence, others, isPlain: true }
+  return { mood: unexpected.length > 0 ? 'warn' : mood, sentence, others: [...others, ...notes], isPlain: true }
 }
 
 /** Whether it had not ended, or the client left before its response. */
