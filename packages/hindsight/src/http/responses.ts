@@ -64,6 +64,11 @@ export function invalidHeaders (reply: FastifyReply): Array<[name: string, error
   }, (error) => [[name, error]]))
 }
 
+/** Whether no client receives a body of the response (RFC 9110, section 6.4.1). */
+export function hasNoBody ({ method }: FastifyRequest, status: number): boolean {
+  return method === 'HEAD' || status === 204 || status === 304
+}
+
 /** Whether a payload is a `Response`, as Fastify recognizes it: the class itself loads undici with its first use. */
 export function isResponse (payload: unknown): payload is Response {
   return Object.prototype.toString.call(payload) === '[object Response]'

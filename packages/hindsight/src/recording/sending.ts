@@ -10,7 +10,7 @@ import { classOf, codeOf } from '../errors/thrown-value.js'
 import { ClientGoneError, NoResponseError, type ProcessExitError } from '../http/http-errors.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import { connectionOf } from '../http/requests.js'
-import { isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
+import { hasNoBody, isEndless, isResponse, isStream, isUpgraded } from '../http/responses.js'
 import { sentHeadersOf, type Headers } from './events.js'
 import type { RecordedFunction } from './event-recorder.js'
 
@@ -270,7 +270,8 @@ export class SendingRecord {
   /** Notes that a second response is written before the first one, which is a stream or still passes the hooks. */
   #replace (payload: unknown, wasStream: boolean): void {
     const [reply, what, second] = [this.#reply, this.#what, this.#second]
-    if (reply === null || what === undefined || second === undefined || hasNoBody(reply)) return
+    if (reply === null || what === undefined || second === undefined) return
+    if (hasNoBody(reply.request, reply.statusCode)) return
     // Only the second one may be without a payload. A text is the second one where the first has passed.
     const isEmpty = payload === undefined
     const isSecond = isEmpty || (wasStream && this.#passed === 2 && this.#begun === 2 && !isStream(payload))
@@ -363,11 +364,6 @@ export class SendingRecord {
     if (isEndless(request, reply)) return { kind: 'sent', begun: true }
     return gone
   }
-}
-
-/** Whether no client receives a body of the response (RFC 9110, section 6.4.1). */
-function hasNoBody ({ request: { method }, statusCode }: FastifyReply): boolean {
-  return method === 'HEAD' || statusCode === 204 || statusCode === 304
 }
 
 /** What a payload is, in words; undefined where there is none. */

@@ -92,7 +92,7 @@ function leadOf (profile: Profile, parts: readonly Part[]): Lead {
   const unexpected = unexpectedIn(parts.filter(({ name }) => name !== 'request'), profile)
   const facts = [...unexpected, ...unexpectedIn(parts.filter(({ name }) => name === 'request'), profile)]
   // What it waits for is the question, and no finding.
-  if (isOpen(profile)) {
+  if (isUnanswered(profile)) {
     return { mood, sentence: outcome, others: presentItems([finding, ...facts, ...sentences, ...notes]) }
   }
   // The line above the panels has the status and the time.
@@ -106,8 +106,8 @@ function leadOf (profile: Profile, parts: readonly Part[]): Lead {
   return { mood: unexpected.length > 0 ? 'warn' : mood, sentence, others: [...others, ...notes], isPlain: true }
 }
 
-/** Whether it had not ended, or the client left before its response. */
-function isOpen ({ kind, status, outcome }: Profile): boolean {
+/** Whether a job had not ended, or a request had no response when it was stored or its client left. */
+function isUnanswered ({ kind, status, outcome }: Profile): boolean {
   if (kind !== undefined) return outcome === 'running'
   return status === 0 || status === 499
 }

@@ -12,7 +12,7 @@ import { callerFrame, positionOf } from '../../errors/stack-frame.js'
 import { codeOf, messageOf } from '../../errors/thrown-value.js'
 import { watchParts, type UploadedPart } from '../../http/multipart.js'
 import { targetOf } from '../../http/requests.js'
-import { isResponse } from '../../http/responses.js'
+import { hasNoBody, isResponse } from '../../http/responses.js'
 import { attributesOf, type RequestTrace } from '../../recording/trace.js'
 import type { Recording } from '../../recording/recording.js'
 import type { Mask } from '../../mask/mask.js'
@@ -186,7 +186,7 @@ function recordResponse (trace: RequestTrace, payload: unknown, content: unknown
     const type = String(headers['content-type'] ?? 'no type')
     const isText = hasText(headers)
     // A later listener may have changed the status.
-    const hasBody = !isBodiless(trace, status)
+    const hasBody = !hasNoBody(trace.request, status)
     const size = counted?.size ?? sizeOfPayload
     const text = counted?.text() ?? textOfContent
     const length = counted?.size ?? sizeOfContent
@@ -235,11 +235,6 @@ function missingBody (trace: RequestTrace, status: number, payload: unknown): { 
   if (serializeStart !== 0) return { bodyNote: 'not sent: JSON has no form of its payload' }
   if (from === undefined || !isSentByFastify(from)) return {}
   return { bodyNote: `not sent: the ${handlerName(trace)} returned undefined` }
-}
-
-/** Whether no client receives a body of the response (RFC 9110, section 6.4.1). */
-function isBodiless ({ request }: RequestTrace, status: number): boolean {
-  return request.method === 'HEAD' || status === 204 || status === 304
 }
 
 /** Whether the application has sent a failure without raising an error, or a success in spite of one. */

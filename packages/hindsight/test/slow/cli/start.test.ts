@@ -180,7 +180,7 @@ t.test('the demo has five problems, and a page with links to the requests and to
   for (const [index, finding] of findings.entries()) {
     const [request = '', profile = ''] = links.slice(2 * index)
     let text = ''
-    // On a busy machine, nobody asks in time which call blocks.
+    // On a busy machine, the thread that asks which call blocks may ask after the block.
     for (let tries = 0; !finding.test(text) && tries < 10; tries++) {
       t.equal((await fetch(origin + request)).status, index === 0 ? 500 : 200, request)
       text = await (await fetch(origin + profile, { headers: { accept: 'text/markdown' } })).text()
