@@ -102,7 +102,7 @@ function waterfall (rows: readonly Row[], chosen: readonly Row[], axis: Axis, vi
   }
   const isLate = ({ entries }: Row): boolean => axis.isLate((entries as [Span])[0].start)
   const late = items(rows.filter(isLate))
-  const title = presentItems(['After the response', isBroken(axis) && 'on a shorter scale']).join(', ')
+  const title = presentItems(['After the response', isBroken(axis) && 'on another scale']).join(', ')
   const chart = [items(rows.filter((row) => !isLate(row))), late && [html`<h3>${title}</h3>`, late]]
   return html`
 <div class="waterfall">${scale(axis)}${chart}</div>`
@@ -248,7 +248,7 @@ function scale ({ end, total, ready, position }: Axis): SafeHtml {
     return [line(i * step, 'tick'), label(i * step, textOf(i * step), i)]
   })
   const [from, width] = [percent(position(end)), percent(100 - position(end))]
-  const change = html`<rect class="break" x="${from}" y="20" width="${width}" height="100%"/>`
+  const change = html`<rect class="break" x="${from}" y="20" width="${width}"/>`
   const late = isLate && [change, line(total, 'tick'), label(total, textOf(total, total), 0)]
   return html`<svg class="scale" aria-hidden="true">${ticks}${ready !== null && line(ready, 'ready')}${late}</svg>`
 }
