@@ -1,16 +1,20 @@
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
+import type { FastifyInstance } from 'fastify'
 import t from 'tap'
 import type { Profile } from '../../src/store/profile.js'
 import { blocking, PACKAGE } from '../fixtures/failing/blocking.js'
 import { inspection } from '../../src/inspection/inspection.js'
-import { blocksIn, takeSample, watchLoop } from '../../src/recording/event-loop.js'
+import { blocksIn, takeSample, watchLoop, type BlockedCall } from '../../src/recording/event-loop.js'
 import { testdir } from '../support/folder.js'
 import { allowInspection, hasInspection } from '../support/inspection.js'
 import { inBothProducts } from '../support/products.js'
 import { withoutMarks } from '../support/marks.js'
 
 allowInspection()
+
+/** Where the thread that asks gets no CPU in time, a block has no call: so a busy machine needs more than one request. */
+const MAX_REQUESTS = 10
 
 /** Takes so many milliseconds of CPU time. */
 function first (ms: number): void {
@@ -32,6 +36,22 @@ t.test('the start of the thread is no block of what runs meanwhile', async (t) =
   t.same(blocksIn({ start, end: performance.now() }), [])
 })
 
+/** A request, and the calls of the application in the longest of its blocks. */
+async function requestOnce (app: FastifyInstance, path: string): Promise<{ profile: Profile, calls: BlockedCall[] }> {
+  const { headers } = await app.inject(path)
+  const profile = JSON.parse((await app.inject(`/_profiler/${String(headers['x-debug-token'])}.json`)).body) as Profile
+  const { budget } = profile.collectors.performance as { budget: { blocks: Array<{ duration: number, calls?: BlockedCall[] }> } }
+  const [longest] = budget.blocks.toSorted((a, b) => b.duration - a.duration)
+  return { profile, calls: longest?.calls ?? [] }
+}
+
+/** A request of which the thread has named the call that blocks. */
+async function blockedRequest (app: FastifyInstance, path: string): ReturnType<typeof requestOnce> {
+  let request = await requestOnce(app, path)
+  for (let i = 1; i < MAX_REQUESTS && request.calls.length === 0; i++) request = await requestOnce(app, path)
+  return request
+}
+
 inBothProducts('a block of the event loop has the call of the application that blocks', async (t, build) => {
   const folder = testdir(t, { node_modules: { blocker: { 'index.js': PACKAGE } } })
   const routes = blocking(createRequire(join(folder, 'app.js'))('blocker') as Record<string, unknown>)
@@ -41,24 +61,19 @@ inBothProducts('a block of the event loop has the call of the application that b
     app.get('/fine', async () => ({}))
   })
   t.equal(await hasInspection(), true)
-  const profileOf = async (path: string): Promise<Profile> => {
-    const { headers } = await app.inject(path)
-    return JSON.parse((await app.inject(`/_profiler/${String(headers['x-debug-token'])}.json`)).body) as Profile
-  }
   for (const [name, { names }] of Object.entries(routes)) {
-    const profile = await profileOf(`/${name}`)
-    const { budget: { blocks } } = profile.collectors.performance as { budget: { blocks: Array<{ calls?: Array<{ function: string, source: string }> }> } }
-    const [call] = blocks.flatMap(({ calls = [] }) => calls)
-    t.ok(names.includes(call?.function ?? ''), `${name}: ${JSON.stringify(blocks)}`)
+    const { profile, calls: [call] } = await blockedRequest(app, `/${name}`)
+    t.ok(names.includes(call?.function ?? ''), `${name}: ${JSON.stringify(profile.collectors.performance)}`)
     t.match(call?.source, /blocking\.js:\d+:\d+$/)
     const body = withoutMarks((await app.inject(`/_profiler/${profile.token}.md`)).body)
 
     const line = String.raw`packages/.*/blocking\.js:\d+`
     const place = call?.function === '' ? line : String.raw`${call?.function} \(${line}\)`
-    t.match(body, new RegExp(String.raw`was blocked for [\d.,]+ m?s of CPU time: at one moment it ran ${place}`))
+    const blocked = String.raw`was blocked for [\d.,]+ m?s of CPU time(?:, by this or by other work)?`
+    t.match(body, new RegExp(`${blocked}: at one moment it ran ${place}`), name)
   }
-  const fine = await profileOf('/fine')
-  t.notMatch(JSON.stringify(fine.collectors.performance), 'calls')
+  const { calls } = await requestOnce(app, '/fine')
+  t.same(calls, [])
 })
 
 inBothProducts('of a long block, the call is named that runs in its second half', async (t, build) => {
@@ -70,7 +85,11 @@ inBothProducts('of a long block, the call is named that runs in its second half'
     })
   })
   t.equal(await hasInspection(), true)
-  const { headers } = await app.inject('/long')
-  const { body } = await app.inject(`/_profiler/${String(headers['x-debug-token'])}.md`)
-  t.match(body, /was blocked for [\d.,]+ m?s of CPU time: at one moment it ran second \(/)
+  // The times of the thread are not those of the CPU.
+  let found: string | undefined
+  for (let i = 0; i < MAX_REQUESTS && found !== 'second'; i++) {
+    const { calls } = await requestOnce(app, '/long')
+    found = calls[0]?.function
+  }
+  t.equal(found, 'second')
 })
