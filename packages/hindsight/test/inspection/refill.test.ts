@@ -4,6 +4,8 @@ import { takeSample } from '../../src/recording/event-loop.js'
 import { allowInspection, hasInspection } from '../support/inspection.js'
 import { inBothProducts } from '../support/products.js'
 
+const MAX_REQUESTS = 10
+
 allowInspection()
 // Each pause takes more than all may, until the next look at the time.
 Object.assign(limits, { share: 1_000, burst: 1e-3 })
@@ -19,8 +21,12 @@ inBothProducts('a block is named when the time of pauses that was used up is ove
   })
   t.equal(await hasInspection(), true)
   await app.inject('/caught')
-  while (inspection.isResting) await new Promise((resolve) => { setImmediate(resolve) })
-  const { headers } = await app.inject('/blocked')
-  const { body } = await app.inject(`/_profiler/${String(headers['x-debug-token'])}.md`)
-  t.match(body, /of CPU time: at one moment it ran blocked \(/)
+  let body = ''
+  // Where the thread that asks gets no CPU in time, a block has no call.
+  for (let i = 0; i < MAX_REQUESTS && !body.includes('at one moment'); i++) {
+    while (inspection.isResting) await new Promise((resolve) => { setImmediate(resolve) })
+    const { headers } = await app.inject('/blocked')
+    body = (await app.inject(`/_profiler/${String(headers['x-debug-token'])}.md`)).body
+  }
+  t.match(body, /of CPU time(?:, by this or by other work)?: at one moment it ran blocked \(/)
 })
