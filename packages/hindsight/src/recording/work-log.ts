@@ -60,6 +60,7 @@ export interface TimeBudget {
   collections: Array<{ start: number, duration: number }>
 }
 
+const CONNECTIONS: WorkKind = { one: 'wait for a connection', many: 'waits for a connection' }
 const MAX_WORKS = 4_000
 const MAX_OPEN = 3
 /** Milliseconds between two samples: what happens between them is separated by the times of the work alone. */
@@ -169,10 +170,11 @@ export function shareTime (
     groups.set(key, group)
     // What had not ended when the response was ready was not waited for.
     if (awaitedUntil === undefined) return
-    if (kind.rank === 2) addClaim(lines, { start: startOf(work), end: awaitedUntil, isSync, group })
-    else group.duration += claim(startOf(work), awaitedUntil, isSync)
+    if (kind.rank === 2) addClaim(lines, { start: work.startedAt, end: awaitedUntil, isSync, group })
+    else group.duration += claim(work.startedAt, awaitedUntil, isSync)
   }
-  const inOrder = works.toSorted((a, b) => startOf(a.work) - startOf(b.work))
+  const waits = works.flatMap(({ work }) => waitOf(work) ?? []).map((work) => ({ kind: CONNECTIONS, work }))
+  const inOrder = [...works, ...waits].toSorted((a, b) => a.work.startedAt - b.work.startedAt)
   for (const { kind, work } of inOrder) if (kind.rank === undefined) addWork(kind, work)
   const recorded = new Set(groups.values())
   for (const { kind, work } of inOrder) if (kind.rank === 1) addWork(kind, work)
@@ -281,6 +283,7 @@ function isOpen (work: Work, readyAt: number, waiting: number): boolean {
   return readyAt !== 0 && endedAt > readyAt && readyAt - since > Math.max(waiting, readyAt - startedAt) / 2
 }
 
-function startOf ({ startedAt, wait = 0 }: Work): number {
-  return startedAt - wait
+/** The time for which work waited for a connection. */
+function waitOf ({ startedAt, wait = 0 }: Work): Work | undefined {
+  return wait === 0 ? undefined : { startedAt: startedAt - wait, endedAt: startedAt }
 }
