@@ -18,6 +18,8 @@ const MAX_MESSAGE = 500
 const MAX_NAME = 100
 /** Errors that are followed from those with which a request ended. */
 const MAX_RELATED = 1_000
+/** They throw for any other object, whatever its prototype. An application may replace the class. */
+const DOM_EXCEPTION = Object.getOwnPropertyDescriptors(DOMException.prototype)
 const RELATED = ['cause', 'errors', 'error', 'suppressed'] as const
 
 /** An error that was caught, masked; `values` are the variables of the call when it was thrown. */
@@ -60,8 +62,11 @@ function readData (value: unknown, name: string): unknown {
 
 /** The name or message of a DOMException, which Node.js has as accessors; undefined: it is none. */
 function readDomException (error: unknown, name: 'name' | 'message'): string | undefined {
-  if (types.isProxy(error) || !(error instanceof DOMException)) return undefined
-  return Object.getOwnPropertyDescriptor(DOMException.prototype, name)?.get?.call(error) as string
+  try {
+    return DOM_EXCEPTION[name]?.get?.call(error) as string
+  } catch {
+    return undefined
+  }
 }
 
 /** Caught errors by their lines, masked. */
@@ -92,16 +97,16 @@ function describeError (error: unknown, call: ThrownError['call'], mask: Mask): 
 /** The class of an error, or the name that it was given; `Thrown` with the type of another value. */
 function nameWithoutCode (error: unknown): string {
   const domName = readDomException(error, 'name')
-  if (domName !== undefined) return domName
-  if (!types.isNativeError(error)) return `Thrown ${error === null ? 'null' : typeof error}`
+  const isError = domName !== undefined || types.isNativeError(error)
+  if (!isError) return `Thrown ${error === null ? 'null' : typeof error}`
   const name = readData(error, 'name')
   const constructor = readData(readData(error, 'constructor'), 'name')
-  const [found = 'Error'] = [name, constructor].filter((one) => typeof one === 'string' && one !== 'Error')
+  const [found = 'Error'] = [name, domName, constructor].filter((one) => typeof one === 'string' && one !== 'Error')
   return String(found)
 }
 
 function messageWithoutCode (error: unknown): string {
-  const ofObject = readDomException(error, 'message') ?? readData(error, 'message')
+  const ofObject = readData(error, 'message') ?? readDomException(error, 'message')
   const message = Object(error) === error ? ofObject : inspectValue(error)
   return typeof message === 'string' ? message : ''
 }

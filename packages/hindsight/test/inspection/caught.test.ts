@@ -162,16 +162,35 @@ inBothProducts('a caught DOMException has its name and message', async (t, build
   class Hostile extends DOMException {
     override get message (): string { return String(calls++) }
   }
-  const app = await build((app) => app.get('/aborted', async () => {
-    for (const reason of [undefined, new Hostile('it is late', 'TimeoutError')]) {
-      try { AbortSignal.abort(reason).throwIfAborted() } catch {}
-    }
-    return {}
-  }))
-  t.match(caughtIn(await profileOf(t, app, '/aborted')), {
-    count: 2,
-    lines: [{ errors: [{ name: 'AbortError', message: 'This operation was aborted' }, { name: 'TimeoutError', message: 'it is late' }] }]
+  class Named extends DOMException {
+    override name = 'QuotaTimeout'
+  }
+  // Without the data of a DOMException, its accessors throw.
+  const imitation = Object.create(DOMException.prototype) as object
+  const trapped = Object.create(new Proxy({}, { getPrototypeOf () { return { calls: calls++ } } })) as object
+  const app = await build((app) => {
+    app.get('/aborted', async () => {
+      for (const reason of [undefined, new Hostile('it is late', 'TimeoutError'), new Named('too much')]) {
+        try { AbortSignal.abort(reason).throwIfAborted() } catch {}
+      }
+      return {}
+    })
+    app.get('/imitated', async () => {
+      for (const reason of [imitation, trapped]) try { throw reason } catch {}
+      return {}
+    })
   })
+  t.match(caughtIn(await profileOf(t, app, '/aborted')), {
+    count: 3,
+    lines: [{
+      errors: [
+        { name: 'AbortError', message: 'This operation was aborted' },
+        { name: 'TimeoutError', message: 'it is late' },
+        { name: 'QuotaTimeout', message: 'too much' }
+      ]
+    }]
+  })
+  t.match(caughtIn(await profileOf(t, app, '/imitated')), { count: 2, lines: [{ errors: [{ name: 'Thrown object' }, { name: 'Thrown object' }] }] })
   t.equal(calls, 0)
 })
 
