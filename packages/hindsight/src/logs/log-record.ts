@@ -28,6 +28,11 @@ export interface LogRecord {
   hook?: number
 }
 
+/** How many lines were left out of a log where this line is; 0: the line was written. */
+export function linesLeftOut ({ channel, context }: Pick<LogRecord, 'channel' | 'context'>): number {
+  return channel === 'profiler' && Number.isSafeInteger(context.linesLeftOut) ? Number(context.linesLeftOut) : 0
+}
+
 /** When a line was written, in milliseconds since its request arrived: `startedAt`, in milliseconds since the epoch. */
 export function offsetOf ({ offset, time }: Pick<LogRecord, 'offset' | 'time'>, startedAt: number): number {
   return offset ?? Date.parse(time) - startedAt

@@ -1,5 +1,5 @@
 import type { Criteria } from './criteria.js'
-import { isJob, isNoise, type ProfileSummary } from './profile.js'
+import { isJob, type ProfileSummary } from './profile.js'
 import type { Profiler } from './profiler.js'
 
 /** Failures that are read, and groups that are returned. */
@@ -29,11 +29,10 @@ export interface FailureGroups {
   isBounded: boolean
 }
 
-/** The newest failures that match, in groups; without those of paths that browsers request of any server. */
+/** The newest failures that match, in groups. */
 export async function failureGroups (profiler: Profiler, criteria: Criteria): Promise<FailureGroups> {
   const wanted = { criteria: { ...criteria, error: true }, limit: MAX_FAILURES }
-  const { profiles: found, next } = await profiler.search(wanted)
-  const profiles = found.filter((profile) => !isNoise(profile))
+  const { profiles, next } = await profiler.search(wanted)
   const groups = new Map<string, FailureGroup>()
   for (const profile of profiles) {
     const { token, method, url, route, values: { failure, revision } = {} } = profile

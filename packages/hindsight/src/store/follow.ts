@@ -40,8 +40,8 @@ export async function * followProfiles (store: Searchable, options: FollowOption
 }
 
 /**
- * The newest profile that matches and is no noise. Where only noise matches, the newest; as a failure, none. A failure
- * of the application comes before a 404 for which there is no route, which robots request.
+ * The newest profile that matches and is no noise. Where only noise matches, the newest. A failure of the application
+ * comes before a 404 for which there is no route, which robots request.
  */
 export async function newestOf (store: Searchable, criteria: Criteria): Promise<ProfileSummary | undefined> {
   let newest: ProfileSummary | undefined
@@ -51,7 +51,7 @@ export async function newestOf (store: Searchable, criteria: Criteria): Promise<
     const isFailure = criteria.error === true
     const found = known.find(({ status, route }) => !isFailure || status !== 404 || route !== null)
     if (found !== undefined) return found
-    newest ??= isFailure ? known[0] : profiles[0]
+    newest ??= profiles[0]
     if (next === null) return newest
     cursor = next
   }

@@ -67,7 +67,7 @@ export interface ProfileSummary {
   ip: string
   /** Milliseconds. */
   duration: number
-  /** Whether something was thrown, or the response was a server error. */
+  /** Whether something was thrown, or the response was a server error; false for a 404 that is noise. */
   error: boolean
   /** The name of the route; null where none matched. */
   route: string | null

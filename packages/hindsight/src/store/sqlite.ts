@@ -21,7 +21,7 @@ interface Pending {
 const STOP_TIMEOUT = 2_000
 /** How long (ms) it waits for the first call: on a busy machine it takes seconds to start a thread and open a file. */
 const START_TIMEOUT = 5_000
-/** Milliseconds of one wait, after which it is looked at again. */
+/** Milliseconds of one wait. A longer one counts as this: the process was suspended. */
 const MAX_PAUSE = 50
 
 /** The thread of this process that owns databases. It keeps no idle process alive. */
@@ -99,7 +99,6 @@ class DatabaseThread {
       if (answered >= count || left <= 0) return
       const before = performance.now()
       Atomics.wait(this.#answered, 0, answered, Math.min(left, MAX_PAUSE))
-      // While the process was suspended, the thread was, too.
       left -= Math.min(performance.now() - before, MAX_PAUSE)
     }
   }

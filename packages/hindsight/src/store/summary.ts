@@ -1,7 +1,7 @@
 import { attemptCall, cachedByObject } from '../call.js'
 import { mainCause, type FlattenedException } from '../errors/exception.js'
 import { percentDecoded } from '../http/requests.js'
-import { isWarningOrWorse, mostSevere, type LogRecord } from '../logs/log-record.js'
+import { isWarningOrWorse, linesLeftOut, mostSevere, type LogRecord } from '../logs/log-record.js'
 import { plainCopy } from '../parts/collect.js'
 import { parts as allParts } from '../parts/index.js'
 import type { Part } from '../parts/part.js'
@@ -45,9 +45,15 @@ const ANY_FILE = /(?:\*|(?<!:):(?!:))[^/]*$/
 function isUnasked (profile: Profile): boolean {
   const { status, route, url } = profile
   const path = url.replace(/[?#][^]*$/, '')
-  const isMissing = status === 404 && (route === null || ANY_FILE.test(route.pattern))
+  const isMissing = status === 404 && !hasOtherError(profile) && (route === null || ANY_FILE.test(route.pattern))
   const mayBe = isMissing || (status < 400 && !isFailure(profile))
   return mayBe && UNASKED.test(percentDecoded(path) ?? path)
+}
+
+/** Whether an error was raised, and not only a 404 as such. */
+function hasOtherError (profile: Profile): boolean {
+  const last = profile.exceptions.at(-1)
+  return profile.collectors.otherErrors !== undefined || (last !== undefined && last.statusCode !== 404)
 }
 
 /** The part of a profile that lists show. */
@@ -187,11 +193,9 @@ export function boundProfile (profile: Profile, maxBytes: number): Profile {
 /** The lines of a log with at most `maxBytes` of JSON: warnings and errors first, then the newest, and a note. */
 export function fittingLogs (lines: readonly LogRecord[], maxBytes: number, reason: string): LogRecord[] {
   // The log may have been shortened before.
-  const countOf = ({ channel, context }: LogRecord): number =>
-    channel === 'profiler' && Number.isSafeInteger(context.linesLeftOut) ? Number(context.linesLeftOut) : 0
-  const written = lines.filter((line) => countOf(line) === 0)
+  const written = lines.filter((line) => linesLeftOut(line) === 0)
   const shown = mostSevere(written, maxBytes - NOTE_BYTES, (line) => bytesOf(line) + 1, SHARE_OF_END)
-  const dropped = lines.reduce((sum, line) => sum + countOf(line), written.length - shown.length)
+  const dropped = lines.reduce((sum, line) => sum + linesLeftOut(line), written.length - shown.length)
   if (dropped === 0) return shown
   const omitted = formatCount(dropped, 'line was', 'lines were')
   const message = `${omitted} left out, of the oldest and least severe: ${reason}.`

@@ -35,6 +35,15 @@ t.test('404s of what browsers request of any server are noise', async (t) => {
   t.notOk(isMarked('\u0000not a URL'))
 })
 
+t.test('a 404 of which more is known than that nothing was found is a failure', async t => {
+  const icon = { url: 'http://h/favicon.ico' }
+  const thrown = [{ name: 'TypeError', message: 'no audit', frames: [], stack: '' }]
+  const both = [...thrown, ...failure('000001').exceptions]
+  t.equal(recordOf(failure('000001', { ...icon, exceptions: thrown })).summary.error, true, 'after the response, or by an error handler')
+  t.equal(recordOf(failure('000001', { ...icon, collectors: { otherErrors: [thrown] } })).summary.error, true, 'another error')
+  t.equal(recordOf(failure('000001', { ...icon, exceptions: both })).summary.error, false, 'the cause of a 404')
+})
+
 t.test('a list names what is wrong with a request', async (t) => {
   const of = (collectors: Record<string, unknown>, rest: Partial<Profile> = {}): string[] =>
     factsOf(recordOf(profile('000001', { collectors, ...rest })).summary)
