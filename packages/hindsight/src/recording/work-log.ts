@@ -96,8 +96,8 @@ export class WorkLog {
     if (at - (this.#samples.at(-1) as Sample).at >= MIN_SAMPLE) this.#samples.push(takeSample(at))
   }
 
-  /** To be called when the work has ended; `at`: the end of its duration, which is the sum of the times. */
-  end (at = performance.now()): void {
+  /** To be called when the request or job has ended; `at`: the end of its duration, to which the times add up. */
+  end (at: number): void {
     if (this.#isShared !== null) return
     this.#samples.push(takeSample(at))
     this.#loop.end()
@@ -105,8 +105,8 @@ export class WorkLog {
   }
 
   /**
-   * The budget, until now for a request that has not ended. `readyAt`: when the response was ready, or 0; infinite: it
-   * has waited only for what has ended. `internal`: milliseconds of Hindsight's page, which are not those of the
+   * The budget, until now for what has not ended. `readyAt`: when the response was ready or the job had ended, or 0: it
+   * has waited only for what had ended then. `internal`: milliseconds of Hindsight's page, which are not those of the
    * request; `until`: when it began to make one.
    */
   budget (readyAt: number, internal: number, mask: Mask, until = Infinity): TimeBudget {

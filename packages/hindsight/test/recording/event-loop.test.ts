@@ -21,7 +21,7 @@ function blocksOfWait (begin: () => WorkLog): unknown[] {
     // The thread waits, and takes no CPU time.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
     const used = takeSample().cpu - cpu
-    log.end()
+    log.end(performance.now())
     if (used < 25) return log.budget(0, 0, createMask([])).blocks
   }
 }
@@ -38,7 +38,7 @@ t.test('requests that were open at the same time share the event loop', async t 
   t.equal(log.budget(0, 0, createMask([])).isShared, false)
   watchLoop().end()
   t.equal(log.budget(0, 0, createMask([])).isShared, true, 'of a request that has not ended, too')
-  log.end()
+  log.end(performance.now())
 })
 
 t.test('a block is one that no timer interrupts', async t => {

@@ -152,14 +152,14 @@ function performanceRecord (trace: WorkTrace): Data {
     ? hooksOfStages(route, trace, lifecycle?.stages ?? {})
     : []
   const { startedAt, prepared, handlerStart, handlerEnd, serializeStart, serializeEnd, responseReadyAt } = timing
-  const { own, internalStart } = timing
+  const { own, internalStart, endedAt } = timing
   // For the page of a failure, its response is ready.
   const pageStart = recording.internalSince
   // While a job runs, what the process does says nothing about it.
   const isTimed = trace instanceof RequestTrace || recording.isOver
-  // Work that is done has not waited for what has not ended, such as an interval that it has set.
+  // Work that is done has not waited for what has not ended.
   const isDone = trace instanceof JobTrace && recording.isOver && recording.failure === null
-  const readyAt = isDone ? Infinity : responseReadyAt || (pageStart ?? 0)
+  const readyAt = isDone ? endedAt : responseReadyAt || (pageStart ?? 0)
   const budget = isTimed ? work?.budget(readyAt, own, trace.mask, pageStart ?? Infinity) : undefined
   // What blocks a start may be Hindsight, which is loaded meanwhile.
   if (budget !== undefined && trace instanceof JobTrace && trace.facts.kind === 'start') budget.blocks = []
