@@ -181,12 +181,16 @@ export function outcomeSentence (profile: Profile): string {
   return `${outcome}, and an error was recorded: ${errors}${by}${repeated}`
 }
 
-/** What a request or a job that has not ended waits for, where that is known. */
+/** What a request or a job has begun that has not ended: what it waits for, where that is known. */
 function waitingText (profile: Profile): string {
   const data = dataOf(profile, 'waiting')
   if (!Array.isArray(data.for) || data.for.length === 0) return ''
-  const [first = ''] = waitingSentences({ ...data as unknown as Waiting, in: null }, profile.duration)
-  return ` ${first.replace(/^Not ended:/, 'It waits:')}`
+  const work = { ...data as unknown as Waiting, in: null }
+  // A query or a call that has not ended may be one that nobody waits for.
+  const awaits = work.for.filter(({ kind }) => kind === 'await' || kind === 'promise')
+  if (awaits.length > 0) work.for = awaits
+  const [first = ''] = waitingSentences(work, profile.duration)
+  return ` ${first}`
 }
 
 function jobSentence (profile: Profile): string {

@@ -21,11 +21,10 @@ export const waiting: Part<Data> = {
   },
   notice (data, profile) {
     const isWaiting = profile.status === 0 && profile.outcome !== 'failed'
-    // A call or a query that has not ended has a line without tracing.
-    const isUntraced = isWaiting && data.traced === false && listOf(data.for).every(({ source }) => source === null)
+    const isUntraced = isWaiting && data.traced === false
     return {
       title: isWaiting ? 'What does it wait for?' : 'What did it wait for?',
-      sentences: presentItems([...sentences(data, profile), isUntraced && traceSentence(profile)]),
+      sentences: presentItems([...sentences(data, profile), isUntraced && traceSentence(data, profile)]),
       form: isUntraced && traceForm
     }
   },
@@ -56,10 +55,11 @@ function sentences (data: Data, { duration }: Profile): string[] {
 }
 
 /** How the line is found at which a request or a job waits that was not traced. */
-function traceSentence ({ kind }: Profile): string {
+function traceSentence (data: Data, { kind }: Profile): string {
   const again = kind === undefined ? 'send it again' : 'run it again'
   if (isTracing()) return `New requests and jobs are traced: for the line at which it waits, ${again}.`
-  return `For the line at which it waits, press Trace new requests, and ${again}.`
+  const what = listOf(data.for).length > 0 ? 'If it waits for something else' : 'For the line at which it waits'
+  return `${what}, press Trace new requests, and ${again}.`
 }
 
 /** The form that begins or ends to trace what later requests and jobs wait for. */

@@ -53,7 +53,9 @@ t.test('a job that has not ended is summarized by what it waits for', async t =>
     kind: 'job', name: 'import', outcome: 'running', status: 0, duration: 12_200, collectors
   })
   const waiting = { in: null, for: [wait], traced: true }
-  t.match(outcomeSentence(job({ waiting })), /^The job import had not ended after 12\.2 s\. It waits: await in fetchPrices, .*src\/prices\.ts:14, for 12 s\.$/)
+  t.match(outcomeSentence(job({ waiting })), /^The job import had not ended after 12\.2 s\. Not ended: await in fetchPrices, .*src\/prices\.ts:14, for 12 s\.$/)
+  const call = { kind: 'outgoing HTTP call', name: 'GET http://audit.test/', source: '/app/src/audit.ts:3', start: 100 }
+  t.match(outcomeSentence(job({ waiting: { ...waiting, for: [call, wait] } })), /Not ended: await in fetchPrices/, 'not a call that nobody awaits')
   t.equal(outcomeSentence(job({ waiting: { ...waiting, for: [] } })), 'The job import had not ended after 12.2 s.')
 })
 
@@ -66,7 +68,7 @@ t.test('what a request that has not ended waits for is before what blocked it', 
   }))).querySelector('.lead')
   const open = lead({ status: 0 })
   t.equal(open?.className, 'lead plain')
-  t.match(open?.textContent, /^The response had not ended after 6\.56\ss\. It waits: query select 1, for 6\.5\ss\.$/)
+  t.match(open?.textContent, /^The response had not ended after 6\.56\ss\. Not ended: query select 1, for 6\.5\ss\.$/)
   t.match(lead({ status: 499 })?.textContent, /^The client closed the connection/)
   t.match(lead({ status: 200 })?.textContent, /^The event loop was blocked for 68\sms/)
 })

@@ -112,13 +112,14 @@ inBothProducts('nothing is listed when tracing has ended', async (t, build) => {
   t.same(waiting.flatMap((one) => one.for.map(({ kind }) => kind)), HANGS.flatMap(({ pending }) => pending?.[0] ?? []))
 })
 
-t.test('tracing is offered where no line is known', async (t) => {
-  const notice = (source: string | null) => {
-    const data = { in: null, for: [{ kind: 'outgoing HTTP call', name: 'GET http://a.test/', source, start: 0 }], traced: false }
+t.test('tracing is offered, also where a line is known of what is not awaited for certain', async (t) => {
+  const notice = (isCalling: boolean, traced = false) => {
+    const call = { kind: 'outgoing HTTP call', name: 'GET http://a.test/', source: '/app/src/a.js:69', start: 0 }
+    const data = { in: null, for: isCalling ? [call] : [], traced }
     return waiting.notice?.(data, profile('000001', { status: 0, collectors: { waiting: data } }))
   }
-  t.match(notice(null)?.sentences, [/^Not ended: /, /press Trace new requests/])
-  t.match(notice('/app/src/a.js:69')?.sentences, [/^Not ended: .*a\.js:69/])
-  t.equal(notice('/app/src/a.js:69')?.sentences.length, 1)
-  t.notOk(notice('/app/src/a.js:69')?.form)
+  t.match(notice(false)?.sentences, [/^For the line at which it waits, press Trace new requests, and send it again\.$/])
+  t.match(notice(true)?.sentences, [/^Not ended: .*a\.js:69/, /^If it waits for something else, press Trace new requests, and send it again\.$/])
+  t.equal(notice(true, true)?.sentences.length, 1)
+  t.notOk(notice(true, true)?.form)
 })
