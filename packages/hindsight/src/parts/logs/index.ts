@@ -1,5 +1,5 @@
 import {
-  isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, mostSevere, offsetOf, type LogRecord
+  isErrorOrWorse, isNotification, isWarningOrWorse, LEVELS, linesLeftOut, mostSevere, offsetOf, type LogRecord
 } from '../../logs/log-record.js'
 import {
   formatCount, cutText, formatInteger, html, oneLine, presentItems, visibleJson, visibleLine, type HtmlValue,
@@ -53,11 +53,13 @@ export const logs: Part = {
   issue: (_, { logs }) => (logs.find(isErrorOrWorse) ?? logs.find(isWarning))?.message,
   findings (_, { logs, duration, status }) {
     // Why a request was refused comes first, and what came after the response is counted.
-    const lines = logs.filter(({ offset = 0 }) => status < 400 && offset <= duration)
+    const isShown = (line: LogRecord): boolean => linesLeftOut(line) === 0 && (line.offset ?? 0) <= duration
+    const lines = status < 400 ? logs.filter(isShown) : []
     const [error, warning] = [lines.find(isErrorOrWorse), lines.find(isWarning)]
-    if (error !== undefined) return [{ order: 12, text: lineText('An error', error) }]
-    if (warning !== undefined) return [{ order: 45, text: lineText('A warning', warning) }]
-    return []
+    if (error !== undefined) return [{ order: 12, text: lineText('An error was logged', error) }]
+    if (warning === undefined) return []
+    const what = warning.channel === 'process' ? 'Node.js warned' : 'A warning was logged'
+    return [{ order: 45, text: lineText(what, warning) }]
   },
   toolbar (_, { logs: lines }) {
     const [errors, warnings] = [lines.filter(isErrorOrWorse).length, lines.filter(isWarning).length]
@@ -95,8 +97,8 @@ function isWarning ({ level }: Pick<LogRecord, 'level'>): boolean {
 }
 
 function lineText (what: string, { message, source }: LogRecord): string {
-  const text = oneLine(cutText(message, MAX_MESSAGE / 2)).replace(/\.$/, '')
-  const sentence = presentItems([`${what} was logged`, text !== '' && text]).join(': ')
+  const text = oneLine(cutText(message, MAX_MESSAGE / 2)).replace(/[.!?]+$/, '')
+  const sentence = presentItems([what, text !== '' && text]).join(': ')
   return presentItems([sentence, source !== undefined && `(${shortFile(lineOf(source))})`]).join(' ')
 }
 
