@@ -196,14 +196,14 @@ function facts (failure: FailureProfile): HtmlValue {
 }
 
 /**
- * The link to the differences from the last success of the route, which the script replaces by the differences: nothing
- * is below them in their column, so that nothing moves.
+ * The link to the differences from the last success of the route, which the script replaces by the differences. Nothing
+ * moves: in a wide window nothing is below them in their column, in others their height is fixed.
  */
 function differences (failure: FailureProfile): HtmlValue {
   const url = `${failure.profileUrl}/differences`
   if (failure.profileUrl === undefined || summaryIn(failure).handler === undefined) return null
-  const space = failure.hasSuccess === true && ' card hint'
-  return html`<div class="differences-of${space}" data-fragment="${url}">\
+  const card = failure.hasSuccess === true && ' card hint'
+  return html`<div class="differences-of${card}" data-fragment="${url}">\
 <a href="${url}">What changed since the last success</a></div>`
 }
 
