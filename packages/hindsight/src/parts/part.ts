@@ -285,11 +285,11 @@ export interface Part<T = any, K = any> extends Slot<K> {
   overview?: (data: T, profile: Profile, view: PanelView) => readonly OverviewTile[]
   /** What is wrong with a request that need not have failed. The worst one is its first sentence. */
   findings?: (data: T, profile: Profile) => readonly FoundProblem[]
-  /** A sentence about a response that its application may not expect, after the first one. */
+  /** What the application may not expect of a response: the first sentence of a success without a finding. */
   fact?: (data: T, profile: Profile) => string | undefined
   /** A sentence that is never the first one. */
   note?: (data: T, profile: Profile) => string | undefined
-  /** A sentence about the request, after the one about its response. */
+  /** A sentence about the request, after those about its response. */
   sentence?: (data: T, profile: UnfinishedProfile) => string | undefined
   /** Sentences above the panels, and a form below them. */
   notice?: (data: T, profile: Profile) => {
@@ -298,7 +298,7 @@ export interface Part<T = any, K = any> extends Slot<K> {
     form?: false | ((view: Pick<PanelView, 'base' | 'formToken'>) => HtmlValue)
   }
   toolbar?: (data: T, profile: UnfinishedProfile, editor: EditorLink | null) => ToolbarItem
-  markdown?: (data: T, profile: Profile) => readonly MarkdownSection[]
+  markdown?: (data: T, profile: Profile, parts: readonly Part[]) => readonly MarkdownSection[]
   /** Hints of the diagnostic page and of the Markdown. */
   hints?: (data: T, profile: UnfinishedProfile) => ReadonlyArray<Hint & Ordered>
   /** Default: one section with the fields of the data; an empty list: none. */

@@ -4,7 +4,7 @@ import { shortFile } from '../errors/stack-frame.js'
 import { mainCause } from '../errors/exception.js'
 import { STATUS_CODES } from '../http/node-http.js'
 import {
-  byOrder, CODE_OR_INPUT, findingOf, hintsOf, isObject, notesIn, resultsOf, sentencesOf, unexpectedIn
+  byOrder, CODE_OR_INPUT, hintsOf, isObject, resultsOf
 } from '../parts/read.js'
 import { parts as allParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
@@ -111,22 +111,13 @@ function namesOf ({ collectors }: Profile, sections: readonly Section[] = []): s
 
 /** The sections of all parts, with the hints and the differences: the most important first. */
 function sectionsOf (profile: Profile, success: LastSuccess | null, parts: readonly Part[]): Section[] {
-  const ofParts = parts.flatMap((part) => resultsOf([part], profile, (_, data) => part.markdown?.(data, profile))
+  const ofParts = parts.flatMap((part) => resultsOf([part], profile, (_, data) => part.markdown?.(data, profile, parts))
     .map((section): Section => ({ ...section, name: part.name, from: part.from })))
-  const finding = findingOf(parts, profile)
-  // The first paragraph says what happened.
-  const first = ofParts.find(({ order }) => order === 0)
-  if (first !== undefined) {
-    const facts = [...unexpectedIn(parts, profile), ...notesIn(parts, profile)].map(escapeMarkdown)
-    first.blocks = [...presentItems([finding && escapeMarkdown(finding)]), ...first.blocks ?? [], ...facts]
-  }
-  const time = sentencesOf(parts, profile)
-  const times = time.length > 0 && { name: 'performance', order: 20, title: 'Time', text: time.join('\n') }
   const hints = hintsOf(parts, profile).map((hint) =>
     ({
       name: 'hints', order: 15, title: `Hint: ${hint.title}`, from: hint.from, blocks: hintParts(hint).slice(1)
     }))
-  const all: Section[] = presentItems([...ofParts, times, ...hints, success && differencesSection(success)])
+  const all: Section[] = presentItems([...ofParts, ...hints, success && differencesSection(success)])
   return all.sort(byOrder).map((section) => ({ ...section, ...markedSection(section) }))
 }
 
@@ -177,9 +168,10 @@ function size (blocks: readonly string[]): number {
   return blocks.reduce((sum, block) => sum + Buffer.byteLength(block) + 2, 0)
 }
 
-function facts ({ token, time, duration, ip, parent, followOf, route, kind }: Profile): string {
+function facts ({ token, time, duration, ip, parent, followOf, route, kind, queued }: Profile): string {
+  const waited = queued === undefined ? '' : ` after ${formatTime(queued)} in the queue`
   return presentItems([
-    `Profile ${codeSpan(token)}`, String(time), formatTime(duration),
+    `Profile ${codeSpan(token)}`, String(time), `${formatTime(duration)}${waited}`,
     kind === undefined && `from ${name(ip)}`,
     kind === undefined && routeFact(route),
     parent !== undefined && `${followOf ? 'redirected from' : 'parent request'} ${name(parent)}`

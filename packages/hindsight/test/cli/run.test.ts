@@ -139,7 +139,11 @@ function withQueries (token: string): Profile {
 }
 
 t.test('queries prints what the Markdown has of them, with an exit code for scripts', async (t) => {
-  const dataDir = await stored(t, [withQueries('000001'), profile('000002'), failure('000003')])
+  const dropped = { changes: [{ part: 'response', text: 'response.a was removed', schema: 'response/200/properties' }] }
+  const dataDir = await stored(t, [
+    withQueries('000001'), profile('000002'), failure('000003'),
+    profile('000004', { status: 499 }), profile('000005', { collectors: { wire: dropped } })
+  ])
   const { code, out, err } = await hindsight(dataDir, ['queries', '000001'], 80)
   t.same([code, err], [2, ''])
   t.match(out.split('\n').map((line) => stripVTControlCharacters(line)), [
@@ -155,6 +159,8 @@ t.test('queries prints what the Markdown has of them, with an exit code for scri
   t.equal(json.code, 2)
   t.match(await hindsight(dataDir, ['queries', '000002']), { code: 0, out: /^ {2}000002 .*\nNo query was recorded\.\n$/ })
   t.match(await hindsight(dataDir, ['queries', '000003']), { out: /^ {2}NotFoundError: .*\n {2}000003 .*\nNo query was recorded\.\n$/ })
+  t.match((await hindsight(dataDir, ['queries', '000004'])).out, /^ {2}The client closed the connection /)
+  t.match((await hindsight(dataDir, ['queries', '000005'])).out, /^ {2}The response schema dropped response\.a/)
   t.same(JSON.parse((await hindsight(dataDir, ['queries', '000002', '--json'])).out), { token: '000002', count: 0, findings: [], queries: [] })
 })
 

@@ -55,7 +55,7 @@ inBothProducts('a job has a profile with its input, result, log lines and calls'
   const text = profileMarkdown(found)
   t.match(text, /^# Done\n/)
   t.match(text, /`JOB send invoices`/)
-  t.match(text, /The job send invoices ended in .* It had waited for \d+ (?:s|min)/)
+  t.match(text, / · \S+ \S+ after \d[^·]* (?:s|min)[^·]* in the queue$/m)
   t.notMatch(text, /correct horse|no route|from ``|CPU profile/)
   const html = await page(app, found.token)
   for (const label of ['Overview', 'Job', 'Timeline', 'Logs']) t.match(html, `<span>${label}`)

@@ -1,10 +1,10 @@
 import { followProfiles, NOTHING_FOUND } from '../../store/follow.js'
 import { markdownOf, partOf } from '../../reading/profile-markdown.js'
 import { parts } from '../../parts/index.js'
-import { outcomeSentence } from '../../parts/overview/index.js'
+import { leadOf, leadText } from '../../parts/overview/index.js'
 import { queries as queriesPart } from '../../parts/queries/index.js'
-import { dataOf, findingOf, problemsOf, resultsOf } from '../../parts/read.js'
-import { isFailure, isNoise, type Profile, type ProfileSummary } from '../../store/profile.js'
+import { dataOf, problemsOf, resultsOf } from '../../parts/read.js'
+import { isNoise, type Profile, type ProfileSummary } from '../../store/profile.js'
 import type { ProfilePage } from '../../store/storage.js'
 import { factsOf } from '../../store/search-query.js'
 import { recordOf } from '../../store/summary.js'
@@ -92,13 +92,13 @@ export const queries: Command = {
     const profile = await storedProfile({ flags, open }, token)
     const { errors, warnings } = problemsOf(queriesPart, profile)
     const mark = problemMark(errors > 0, warnings > 0)
-    const sections = resultsOf([queriesPart], profile, (_, data) => queriesPart.markdown?.(data, profile))
+    const sections = resultsOf([queriesPart], profile, (_, data) => queriesPart.markdown?.(data, profile, parts))
     const lines = sections.flatMap(({ text = '' }) => text.split('\n'))
       .flatMap((line) => sentenceLines(line, terminal, line.startsWith('- ') ? 'yellow' : 'reset'))
     if (lines.length === 0) lines.push('No query was recorded.')
     const data = { count: 0, findings: [], queries: [], ...dataOf(profile, queriesPart.name) }
     await print({ token: profile.token, ...data }, () => [
-      ...worstLines(profile, terminal),
+      ...leadLines(profile, terminal),
       ...requestLines(mark ?? ' ', { ...recordOf(profile).summary, exception: null }, terminal),
       ...lines
     ])
@@ -106,12 +106,11 @@ export const queries: Command = {
   }
 }
 
-/** Why a request has failed, or the worst finding, in its color. */
-function worstLines (profile: Profile, terminal: Formatter): string[] {
-  if (isFailure(profile)) return sentenceLines(outcomeSentence(profile), terminal, 'red')
-  const finding = findingOf(parts, profile)
-  if (finding === undefined) return []
-  return sentenceLines(finding, terminal)
+/** The first sentence about a request in its color, unless it is about a success as expected. */
+function leadLines (profile: Profile, terminal: Formatter): string[] {
+  const lead = leadOf(profile, parts)
+  if (lead.mood === 'good') return []
+  return sentenceLines(leadText(profile, lead), terminal, lead.mood === 'bad' ? 'red' : 'yellow')
 }
 
 export const purge: Command = {

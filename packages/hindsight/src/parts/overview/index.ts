@@ -16,7 +16,7 @@ import { otherChains } from '../exceptions/index.js'
 import { isFailed } from '../http-client/groups.js'
 import { hookTitle, type ListenerEvent } from '../../recording/events.js'
 import {
-  isFailure, isFollow, isJob, isSuccess, shownOutcome, type Profile, type ProfileSummary
+  cutOffStatus, isFailure, isFollow, isJob, isSuccess, shownOutcome, type Profile, type ProfileSummary
 } from '../../store/profile.js'
 import {
   addressOf, dataOf, findingOf, isObject, lineOf, listOf, notesIn, resultsOf, sentencesOf, timelineOf, unexpectedIn,
@@ -49,14 +49,12 @@ export const overview: Part = {
         .map(({ title, markup }) => html`<dt>${title}</dt><dd>${markup}</dd>`)
       const sections = (name: OverviewTile['column']): SafeHtml[] => tiles.filter(({ column }) => column === name)
         .map(({ title, markup }) => title === '' ? markup : titledSection(title, markup))
-      const { mood, sentence, others, isPlain = false } = leadOf(profile, view.parts)
-      const late = lateWork(profile)
+      const { mood, sentence, others, late, isLateFirst } = leadOf(profile, view.parts)
       const lateLinks = late.length > 0 && html`${afterText(profile)} ${late.map(({ panel, text }, i) =>
         html`${i > 0 && ', '}<a href="${addressOf(panel)}">${text}</a>`)}.`
-      const isLateFirst = isPlain && late.some(({ isBad }) => isBad)
       const first = withCode(sentence, view.editor)
       const lead = presentItems(isLateFirst ? [lateLinks, first] : [first, lateLinks])
-      return html`<p class="lead ${isLateFirst ? 'warn' : mood}">${lead.map((text, i) => [i > 0 && ' ', text])}</p>\
+      return html`<p class="lead ${mood}">${lead.map((text, i) => [i > 0 && ' ', text])}</p>\
 ${others.map((text) => html`<p>${withCode(text, view.editor)}</p>`)}\
 <div class="metrics">${sections('top')}</div>\
 <div class="overview"><div>${sections('main')}</div>\
@@ -68,42 +66,51 @@ ${view.differences}${relatedRequests(profile, view)}`
     ...refusalTile(profile),
     { order: 10, title: 'Slowest part', value: slowestPart(parts, profile) }
   ],
-  markdown (_, profile) {
-    const late = lateWork(profile).map(({ text }) => text).join(', ')
-    const sentences = [outcomeSentence(profile), late !== '' && `${afterText(profile)} ${late}.`]
-    return [{ order: 0, title: 'What happened', blocks: [escapeMarkdown(presentItems(sentences).join(' '))] }]
+  markdown (_, profile, parts) {
+    const lead = leadOf(profile, parts)
+    const sentences = [leadText(profile, lead), ...lead.others]
+    return [{ order: 0, title: 'What happened', blocks: sentences.map(escapeMarkdown) }]
   }
 }
+
+interface LateWork { panel: string, text: string, isBad: boolean }
 
 interface Lead {
   mood: ReturnType<typeof moodOf>
   sentence: string
   /** Those below. */
   others: string[]
-  /** Whether nothing is said about a success that could be worse than what came after the response. */
-  isPlain?: true
+  late: LateWork[]
+  /** Whether what came after the response is worse than the sentence. */
+  isLateFirst: boolean
 }
 
-/** The sentence that says most about a profile, and the other ones. */
-function leadOf (profile: Profile, parts: readonly Part[]): Lead {
-  const [mood, outcome, finding] = [moodOf(profile), outcomeSentence(profile), findingOf(parts, profile)]
-  const [sentences, notes] = [sentencesOf(parts, profile), notesIn(parts, profile)]
-  // What a stream has sent is one of the facts, and may be expected.
-  const unexpected = unexpectedIn(parts.filter(({ name }) => name !== 'request'), profile)
-  const facts = [...unexpected, ...unexpectedIn(parts.filter(({ name }) => name === 'request'), profile)]
-  // What it waits for is the question, and no finding.
-  if (isUnanswered(profile)) {
-    return { mood, sentence: outcome, others: presentItems([finding, ...facts, ...sentences, ...notes]) }
-  }
+/** The sentences about a profile for all that show them, first the one that says most. */
+export function leadOf (profile: Profile, parts: readonly Part[]): Lead {
+  const [outcome, finding, late] = [outcomeSentence(profile), findingOf(parts, profile), lateWork(profile)]
+  const facts = unexpectedIn(parts, profile)
   // The line above the panels has the status and the time.
   const hasOutcome = hasSucceeded(profile) && endingEvent(profile) === undefined
-  if (finding !== undefined) {
-    const others = presentItems([!hasOutcome && outcome, ...facts, ...sentences, ...notes])
-    return { mood: 'warn', sentence: finding, others }
-  }
-  if (!hasOutcome) return { mood, sentence: outcome, others: [...facts, ...sentences, ...notes] }
-  const [sentence = outcome, ...others] = [...facts, ...sentences]
-  return { mood: unexpected.length > 0 ? 'warn' : mood, sentence, others: [...others, ...notes], isPlain: true }
+  const isLateFirst = hasOutcome && finding === undefined && late.some(({ isBad }) => isBad)
+  let mood = moodOf(profile)
+  let first: Array<string | false | undefined> = []
+  if (isUnanswered(profile)) {
+    // What it waits for is the question, and no finding.
+    first = [outcome, finding]
+  } else if (finding !== undefined) {
+    first = [finding, !hasOutcome && outcome]
+    mood = 'warn'
+  } else if (!hasOutcome) first = [outcome]
+  else if (isLateFirst || facts.length > 0) mood = 'warn'
+  const [sentence = outcome, ...others] = [...presentItems(first), ...facts, ...sentencesOf(parts, profile)]
+  return { mood, sentence, others: [...others, ...notesIn(parts, profile)], late, isLateFirst }
+}
+
+/** The first paragraph about a profile as text. */
+export function leadText (profile: Profile, { sentence, late, isLateFirst }: Lead): string {
+  if (late.length === 0) return sentence
+  const after = `${afterText(profile)} ${late.map(({ text }) => text).join(', ')}.`
+  return isLateFirst ? `${after} ${sentence}` : `${sentence} ${after}`
 }
 
 /** Whether a job had not ended, or a request had no response when it was stored or its client left. */
@@ -122,7 +129,7 @@ function refusalTile (profile: Profile): OverviewTile[] {
 }
 
 /** What came after the response, or the end of a job, the worst first, with the panels that show it. */
-function lateWork (profile: Profile): Array<{ panel: string, text: string, isBad: boolean }> {
+function lateWork (profile: Profile): LateWork[] {
   const lateOf = (list: unknown): Data[] =>
     listOf(list).filter(({ start, offset = start }) => Number(offset) > profile.duration)
   const [queries, calls] = [lateOf(dataOf(profile, 'queries').queries), lateOf(dataOf(profile, 'http-client').calls)]
@@ -150,7 +157,7 @@ function moodOf (profile: Profile): 'good' | 'bad' | 'plain' | 'warn' {
 }
 
 function hasSucceeded (profile: Profile): boolean {
-  return isSuccess(profile) && (profile.status > 0 || profile.outcome === 'done')
+  return isSuccess(profile) && cutOffStatus(profile) === undefined && (profile.status > 0 || profile.outcome === 'done')
 }
 
 /** What happened to a request, in sentences that state recorded facts only. */

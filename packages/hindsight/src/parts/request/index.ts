@@ -41,7 +41,8 @@ export const request: Part<Data> = {
     render: (data, profile) => html`<div class="messages"><div class="message-part">${requestPart(data, profile)}</div>
 <div class="message-part">${responsePart(profile)}</div></div>`
   },
-  fact: (_, profile) => streamedSentence(dataOf(profile, 'response').streamed),
+  // It may be expected.
+  sentence: (_, profile) => streamedSentence(dataOf(profile, 'response').streamed),
   overview: (data, profile) => [
     { order: 50, title: 'Request body', column: 'side', value: bodyExcerpt(data) },
     { order: 51, title: 'Response body', column: 'side', value: bodyExcerpt(dataOf(profile, 'response')) }

@@ -73,7 +73,7 @@ t.test('the line that took longest is before the graph, and in the place of its 
   const stored = profile('000001', { collectors: { cpu } })
   t.match(texts(shown(cpuPanel, stored), '.lead')[0], /\. Hottest line of your code: lib\/each\.js:5 in each, 1\.5 ms \(50 %\)\.$/)
   t.same(texts(shown(cpuPanel, stored), '.heaviest .file').filter(Boolean), ['lib/load.js:9', 'lib/each.js:5'])
-  t.match(JSON.stringify(cpuPanel.markdown?.(undefined, stored)), 'most time in one line: lib/each.js:5, 1.5 ms')
+  t.match(JSON.stringify(cpuPanel.markdown?.(undefined, stored, [])), 'most time in one line: lib/each.js:5, 1.5 ms')
 })
 
 t.test('the handler has the name of its route', async (t) => {

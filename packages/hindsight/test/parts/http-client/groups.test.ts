@@ -128,7 +128,7 @@ inBothProducts('equal calls are a problem of the request', async (t, build) => {
   const sentence = /^The same call several times: 5 × GET http:\S+\/items\/7 from \S*groups\.test\.ts:\d+, one after another, 20 ms/
   t.match(httpClient.issue?.(data, stored), sentence)
   t.equal(httpClient.panel?.warnings?.(data, stored), 1)
-  t.match(httpClient.markdown?.(data, stored), [{ title: 'Outgoing calls', text: /5 × GET/ }])
+  t.match(httpClient.markdown?.(data, stored, []), [{ title: 'Outgoing calls', text: /5 × GET/ }])
 })
 
 inBothProducts('the overview groups calls that are no problem, and links failed ones', async (t, build) => {

@@ -4,6 +4,7 @@ import { outcomeSentence, overview as overviewPanel } from '../../../src/parts/o
 import { summarizeProfile } from '../../../src/store/summary.js'
 import { failure, profile } from '../fixture.js'
 import { html } from '../../../src/view/text.js'
+import { profileMarkdown } from '../../support/marks.js'
 import { markup, texts } from '../support.js'
 
 const event = (listener: string, outcome: string, stage = 'kernel.request') =>
@@ -86,6 +87,41 @@ t.test('what the application may not expect is before the time of a success', as
   t.equal(lead({ wire: { changes }, response: { streamed } })?.textContent, dropped?.textContent, 'also of a stream')
   t.equal(lead({ response: { streamed } })?.className, 'lead good', 'what a stream has sent may be expected')
   t.match(lead({ wire: { changes } }, { status: 403 })?.textContent, /^GET returned 403/, 'a refusal is worse')
+})
+
+t.test('the overview and the Markdown have the same sentences in one order', async t => {
+  const budget = { work: [], javascript: 70, sending: 0, waiting: 130, collection: 0, isShared: false, blocks: [{ start: 1, duration: 68 }], collections: [] }
+  const changes = [{ part: 'response', text: 'response.email was removed (additional)', schema: 'response/200/properties' }]
+  const streamed = { isHijacked: false, isClosedByClient: false, chunks: 5, bytes: 45 }
+  const caughtErrors = { count: 1, lines: [{ count: 1, function: '', source: 'src/a.js:1', errors: [{ name: 'Error', message: 'no' }] }] }
+  const quick = { ...budget, javascript: 2, blocks: [] }
+  for (const [changed, expected] of [
+    [{}, [/^GET returned 200 OK/]],
+    [{ status: 404 }, [/^GET returned 404/]],
+    [
+      { collectors: { performance: { budget: quick }, exceptions: { summary: 'The response was cut off after 5 bytes.', isCutOff: true } } },
+      [/^GET returned 200 OK in 200 ms\. The response was cut off/, /^200 ms: /]
+    ],
+    [{ collectors: { caughtErrors } }, [/^GET returned 200 OK/, /caught/]],
+    [{ collectors: { performance: { budget: quick }, caughtErrors, response: { streamed } } }, [/^The response streamed/, /^200 ms: /, /caught/]],
+    [
+      { collectors: { performance: { budget: quick }, wire: { changes }, response: { streamed } } },
+      [/^The response schema dropped/, /^The response streamed/, /^200 ms: /]
+    ],
+    [{ collectors: { performance: { budget }, wire: { changes } } }, [/^The event loop was blocked/, /^The response schema dropped/, /./]],
+    [{ status: 404, collectors: { performance: { budget } } }, [/^The event loop was blocked/, /^GET returned 404/, /./]],
+    [{ status: 0, collectors: { performance: { budget } } }, [/^The response had not ended/, /^The event loop was blocked/, /./]],
+    [{ status: 499, collectors: { performance: { budget } } }, [/^The client closed/, /^The event loop was blocked/, /./]],
+    [{ duration: 10, collectors: { exceptions: { late: 2 } } }, [/^After the response: 2 errors\. GET returned/]]
+  ] as const) {
+    const stored = profile('000001', { duration: 200, ...changed } as never)
+    const page = JSDOM.fragment(markup(overviewPanel, stored)).querySelectorAll('.lead, .lead ~ p')
+    const shown = [...page].map(({ textContent }) => textContent.replace(/\s/g, ' '))
+    t.match(shown, expected)
+    t.equal(shown.length, expected.length)
+    const [, section = ''] = /\n## What happened\n\n([^]*?)\n\n(?:## |All of)/.exec(profileMarkdown(stored)) ?? []
+    t.same(section.replaceAll(/[\\`]/g, '').split('\n\n'), shown)
+  }
 })
 
 t.test('one sentence summarizes the request', async t => {
