@@ -168,14 +168,9 @@ export function withCode (finding: string, editor: EditorLink | null): SafeHtml 
   return html`${parts.map((part, i) => i % 2 === 0 ? withPlaces(part, editor) : html`<code>${part}</code>`)}`
 }
 
-/**
- * A status code, colored by its class; 0: no response was sent. `hasFailed`: a status below 400 has not the color of a
- * success, as there was an error, such as one after the response.
- */
+/** A status code, colored by its class; 0: no response was sent. */
 export function statusBadge (status: number, outcome?: string, hasFailed = false): SafeHtml {
-  let shown = statusOf(status, outcome)
-  if (hasFailed) shown = Math.max(400, shown)
-  const color = statusClass(shown)
+  const color = statusClass(statusOf(status, outcome, hasFailed))
   return html`<span class="status status-${color}">${statusText(status, outcome)}</span>`
 }
 
@@ -184,11 +179,16 @@ export function statusText (status: number, outcome?: string): string {
   return outcome ?? String(status || 'no response')
 }
 
-/** A status whose color the outcome of a job or of a response that was cut off has; that of a request has its own. */
-export function statusOf (status: number, outcome?: string): number {
-  if (outcome === undefined || outcome === 'running') return status
-  if (outcome === 'done') return 200
-  return 500
+/**
+ * A status whose color the outcome of a job or of a response that was cut off has; that of a request has its own.
+ * `hasFailed`: one below 400 has not the color of a success, as there was an error, such as one after the response.
+ */
+export function statusOf (status: number, outcome?: string, hasFailed = false): number {
+  let shown = status
+  if (outcome === 'done') shown = 200
+  else if (outcome !== undefined && outcome !== 'running') shown = 500
+  if (hasFailed) return Math.max(400, shown)
+  return shown
 }
 
 /** The class of a status code (RFC 9110, section 15): 1 to 5; 0 for other values. */

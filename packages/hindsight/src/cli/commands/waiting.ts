@@ -25,7 +25,7 @@ export const waiting: Command = {
         return [`No request or job of ${url} has lasted for more than a second.`, ...others]
       }
       const lines = [...shown.waiting.flatMap((request) => [
-        ...requestLines('▲', { ...request, status: 0, exception: null }, terminal),
+        ...requestLines('▲', { ...request, status: 0, error: false, exception: null }, terminal),
         ...request.sentences.flatMap((sentence) => sentenceLines(sentence, terminal))
       ]), ...others]
       if (shown.tracing) return lines

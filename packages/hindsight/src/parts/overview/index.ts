@@ -337,7 +337,7 @@ function relatedRequests (profile: Profile, { base = '', ...view }: PanelView): 
   const list = (summaries: readonly ProfileSummary[]): SafeHtml =>
     html`<ul class="relatives">${summaries.map((summary) =>
       html`<li><a href="${base}/${summary.token}">${summary.token}</a> \
-${statusBadge(summary.status, shownOutcome(summary))} ${summary.method} \
+${statusBadge(summary.status, shownOutcome(summary), summary.error)} ${summary.method} \
 <span class="url">${visibleLine(summary.url)}</span> ${formatTime(summary.duration)}</li>`)}</ul>`
   const follows = children.filter(isFollow)
   const jobs = children.filter(isJob)

@@ -1,5 +1,4 @@
 import { attemptCall } from '../../call.js'
-import { mainCause } from '../../errors/exception.js'
 import { isClientHeader } from '../../http/requests.js'
 import { byOrder, labelOf, resultsOf } from '../../parts/read.js'
 import { parts as allParts } from '../../parts/index.js'
@@ -7,6 +6,7 @@ import type { ComparedSection, Part, PartTime } from '../../parts/part.js'
 import { isOneFailed } from '../../parts/pairing.js'
 import { flattenPaths, kindOf, Section, type Difference, type Values } from '../../parts/section.js'
 import { isSuccess, type Profile } from '../../store/profile.js'
+import { recordOf } from '../../store/summary.js'
 import { timeText } from './last-success.js'
 
 export type Compared = ReturnType<typeof comparedOf>
@@ -92,12 +92,10 @@ function compareTimes (a: Profile, b: Profile, parts: readonly Part[]): Section 
   return section
 }
 
+/** What lists show of a profile. */
 function comparedOf (profile: Profile) {
-  const { token, time, method, url, status, outcome, duration, route } = profile
-  const cause = mainCause(profile)
-  const exception = cause === null ? null : `${cause.name}: ${cause.message}`
-  const summary = { token, time, method, url, status, duration, route: route?.name ?? null, exception }
-  return { ...summary, ...outcome !== undefined && { outcome } }
+  const { pinned: _, ...summary } = recordOf(profile).summary
+  return summary
 }
 
 function compareSection (part: Part, section: ComparedSection, a: Profile, b: Profile): Section {

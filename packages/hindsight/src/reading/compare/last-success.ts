@@ -131,9 +131,9 @@ export function renderDifferences (found: LastSuccess | null, base: string, isRe
 <td class="text" data-label="Before">${before}</td><td class="text" data-label="Now">${now}</td></tr>`)
   const columns = ['What', 'Before', 'Now']
   const list = rows.length === 0 ? noteText(NO_CAUSE) : markupTable(title, columns, rows, 'sides')
-  const { status, method, url, time } = summary
+  const { status, method, url, time, error } = summary
   return html`<section class="differences"><h2>${title}</h2><p class="facts">\
-<a href="${base}/${summary.token}">${summary.token}</a> ${statusBadge(status, shownOutcome(summary))} ${method} \
+<a href="${base}/${summary.token}">${summary.token}</a> ${statusBadge(status, shownOutcome(summary), error)} ${method} \
 ${shown(pathOf(url))}, ${ageElement(time)}</p>${why !== undefined && html`<p>${why}</p>`}${list}\
 <p class="pages"><a href="${base}/${summary.token}/compare/${token}">All differences</a>\
 ${isReplayable && !isOfJob && html` <a href="${base}/${token}/replay">Replay…</a>`}</p></section>`

@@ -233,10 +233,10 @@ function valueLine (from: string, value: unknown): string {
 }
 
 function comparisonText ({ a, b, sections, differences }: Comparison): string {
-  const lines = [a, b].flatMap(({ token, status, outcome, time, duration, method, url, exception }) => [
-    `${token}  ${statusText(status, outcome)}  ${time}  ${formatTime(duration)}`,
-    valueLine('request', `${method} ${url}`),
-    ...presentItems([exception]).map((text) => valueLine(CODE_OR_INPUT, text))
+  const lines = [a, b].flatMap((one) => [
+    `${one.token}  ${statusText(one.status, shownOutcome(one))}  ${one.time}  ${formatTime(one.duration)}`,
+    valueLine('request', `${one.method} ${one.url}`),
+    ...presentItems([one.exception]).map((text) => valueLine(CODE_OR_INPUT, text))
   ])
   lines.push(differences === 0 ? 'No differences.' : `${formatCount(differences, 'difference')}:`)
   for (const { from = CODE_OR_INPUT, differences } of sections) {

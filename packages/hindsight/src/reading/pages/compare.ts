@@ -1,6 +1,7 @@
 import { formatCount, html, textOrJson, visibleLine, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import { rankedDifferences, type Compared, type Comparison, type RankedDifference } from '../compare/compare.js'
 import type { Difference } from '../../parts/section.js'
+import { isJob, shownOutcome } from '../../store/profile.js'
 import {
   formatSize, foldedContent, leadText, formatTime, timeElement, noteText, statusBadge, markupTable, withCode
 } from '../../view/components.js'
@@ -30,11 +31,11 @@ ${folded('Cookies and headers of the clients', ofClient)}${folded('Times, ids, n
 }
 
 function card (letter: string, compared: Compared, { base }: PageOptions): SafeHtml {
-  const { token, time, method, url, status, outcome, duration, route, exception } = compared
+  const { token, time, method, url, status, duration, route, error, exception } = compared
   return html`<section class="card" aria-label="Profile ${letter}"><p><strong>${letter}</strong> \
-<a href="${base}/${token}">${token}</a> ${statusBadge(status, outcome)} ${timeElement(time)}</p>
+<a href="${base}/${token}">${token}</a> ${statusBadge(status, shownOutcome(compared), error)} ${timeElement(time)}</p>
 <p class="url">${method} ${visibleLine(url)}</p>
-<p class="facts">${outcome === undefined && `route ${route ?? 'none'}, `}${formatTime(duration)}</p>\
+<p class="facts">${!isJob(compared) && `route ${route ?? 'none'}, `}${formatTime(duration)}</p>\
 ${exception !== null && html`<p class="exception-line">${visibleLine(exception)}</p>`}</section>`
 }
 

@@ -2,7 +2,7 @@ import { STATUS_CODES } from '../../http/node-http.js'
 import { html, timeOfDay, visibleLine, wordFor, type HtmlValue, type SafeHtml } from '../../view/text.js'
 import { addressOf, countOf, labelOf, panelsOf, problemsOf, renderPanel, resultsOf } from '../../parts/read.js'
 import { GROUPS, type PanelView, type Part } from '../../parts/part.js'
-import { cutOffStatus, type Profile } from '../../store/profile.js'
+import { cutOffStatus, isFailure, type Profile } from '../../store/profile.js'
 import {
   formatTime, timeElement, pathOf, postForm, statusClass, statusOf, withPlaces
 } from '../../view/components.js'
@@ -36,7 +36,7 @@ ${notices(profile, part, options)}<div class="columns">
 <section class="panel panel-${part.name} in-${groupOf(part)}" id="content" tabindex="-1" aria-labelledby="panel-title">
 <h2 id="panel-title">${label}</h2>${renderPanel(part, profile, options)}</section>
 </div>
-</main>`, statusOf(status, outcome))
+</main>`, statusOf(status, outcome, isFailure(profile)))
 }
 
 /** The panels by group, the first panel of which stands for it; those without data are folded. */
@@ -82,7 +82,8 @@ function summary (profile: Profile, { name, panel }: Part, options: ProfilePageO
   const neighbor = (other: string | undefined, rel: string, text: string, key: string): HtmlValue =>
     other !== undefined &&
     html`<a rel="${rel}" href="${base}/${other}${query}" title="${text} profile (${key})">${text}</a>`
-  return html`<section class="summary is-${statusClass(statusOf(status, outcome))}" aria-label="Summary">
+  const color = statusClass(statusOf(status, outcome, isFailure(profile)))
+  return html`<section class="summary is-${color}" aria-label="Summary">
 <p class="code"><strong>${outcome ?? (status || 'No response')}</strong> <span>${reason}</span></p>
 <h1><span class="method">${method}</span> <span class="url">${visibleLine(pathOf(url))}</span></h1>
 <p>${formatTime(duration)}${queued !== undefined && ` after ${formatTime(queued)} in the queue`}</p>

@@ -101,9 +101,10 @@ t.test('a service that cannot be reached is a failure', async (t) => {
 })
 
 t.test('a request without a status is not shown as a success', async (t) => {
-  const request = { ...REQUEST, status: 0, exception: null }
+  const request = { ...REQUEST, status: 0, error: false, exception: null }
   const style = (color: unknown, text: string): string => `<${String(color)}>${text}`
   t.match(requestLines('▲', request, { columns: 80, style }), ['▲ <bold>000001  <dim>no response  <dim>'])
+  t.match(requestLines('●', { ...request, status: 200, error: true }, { columns: 80, style }), ['● <bold>000001  <yellow>200  <dim>'])
 })
 
 t.test('a sentence is continued on the next line of a terminal, and whole elsewhere', (t) => {

@@ -32,13 +32,15 @@ const facts = (root: ParentNode) => texts(root, '.facts-list dt').map((name, i) 
 
 t.test('the overview has the main facts of the request', async t => {
   const parent = summarizeProfile(profile('00000a', { method: 'POST' }))
-  const children = [summarizeProfile(profile('00000c'))]
+  const late = { name: 'Error', message: 'late', frames: [], stack: '' }
+  const children = [summarizeProfile(profile('00000c', { exceptions: [late] } as never))]
   const editor = (file: string, line: number): string => `vscode://file${file}:${line}`
   const root = JSDOM.fragment(markup(overviewPanel, whole, { editor, base: '/_profiler', parent, children, differences: html`<p id="d"></p>` }))
   t.same(facts(root), [
     'Slowest part: handler orders 15 msGET / · b.test 9 ms', 'Calls: 2 calls, 1 failedGET http://b.test/: 503', 'Handler: /app/routes/orders.ts:12'
   ])
   t.ok(root.querySelector('#d'), 'the differences')
+  t.same([...root.querySelectorAll('.relatives .status')].map(({ className }) => className), ['status status-2', 'status status-4'])
   t.same([...root.querySelectorAll('a')].filter((link) => link.closest('.waterfall') === null).map((link) => link.getAttribute('href')), [
     'vscode://file/app/plugins/router.ts:3', '?panel=router', '?panel=http-client#call-2', '?panel=http-client',
     'vscode://file/app/routes/orders.ts:12',

@@ -264,6 +264,9 @@ t.test('a success with an error has not the color of a success', async (t) => {
   const colors = async (path: string) => [...(await load(path)).querySelectorAll('tbody .status')].map(({ className }) => className)
   t.same(await colors(''), ['status status-5', 'status status-2', 'status status-4'])
   t.same((await colors('search?group=failures')).toSorted(), ['status status-4', 'status status-5'])
+  t.same([...(await load('000001')).querySelector('section.summary')?.classList ?? []], ['summary', 'is-4'], 'on its page')
+  const compared = [...(await load('000001/compare/000002')).querySelectorAll('.card .status')].map(({ className }) => className)
+  t.same(compared, ['status status-4', 'status status-2'], 'in a comparison')
 })
 
 t.test('columns are shown where rows have values, of machines where these differ, and have a box each', async (t) => {
