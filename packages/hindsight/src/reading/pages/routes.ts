@@ -110,9 +110,9 @@ function routeRow (route: RoutesView['routes'][number], editor: EditorLink | nul
   const otherName = name !== declared && html` <span class="facts">${visibleLine(name)}</span>`
   const tried = shownMethods === 'ALL' ? ['GET'] : methods.filter((method) => method !== 'HEAD')
   const tries = tried.map((method) => {
-    const [label, name] = tried.length === 1 ? ['Send…', `Send… ${method}`] : [`${method}…`, `${method}…`]
+    const [label, accessibleName] = tried.length === 1 ? ['Send…', `Send… ${method}`] : [`${method}…`, `${method}…`]
     return html`<a href="${base}/routes/try?${String(new URLSearchParams({ method, url: pattern }))}" \
-aria-label="${name} ${visibleLine(pattern)}">${label}</a> `
+aria-label="${accessibleName} ${visibleLine(pattern)}">${label}</a> `
   })
   const numbers = Object.entries({
     requests: html`<a href="${base}/search?${String(search)}">${count}</a>`,
