@@ -153,6 +153,8 @@ t.test('router: the panel has the matched route, its parameters and the other ro
   t.same(texts(root, 'tr'), ['nameplain', 'pattern/plain', 'methodsGET', 'plainplain', 'RouteMethodsPatternMismatch', 'plainGET/aplain'])
   t.equal(root.querySelector('[title="routes/a.ts:3"]')?.textContent, 'routes/a.ts:3')
   t.match(shown('router', profile('000001')).textContent, /No route matched\./)
+  const route = { name: 'GET /orders/:id', pattern: '/orders/:id', methods: ['GET'], params: { id: '7' } }
+  t.same(texts(shown('router', profile('000001', { route })), 'tr'), ['routeGET /orders/:id', 'id7'], 'a route without a name of its own')
 })
 
 t.test('router: the panel has the reason why no route matched', async t => {

@@ -5,12 +5,29 @@ import { dirname, join, resolve } from 'node:path'
 import { attemptCall, cachedFunction, parsedJson, textOfFile } from '../../call.js'
 import type { WorkServices } from '../../recording/trace.js'
 import { packageVersion } from '../../require.js'
-import { fieldsPart, type Data } from '../read.js'
+import { pairsSection } from '../../view/components.js'
+import type { Part } from '../part.js'
+import type { Data } from '../read.js'
 import type { Values } from '../section.js'
 
 /** Versions, and a hash of the options. */
-export const config = fieldsPart('config', 'Environment', 'environment', 'Versions', {
+export const config: Part<Data> = {
+  name: 'config',
   ofApplication: openConfiguration,
+  panel: {
+    label: 'Environment',
+    group: 'environment',
+    render (data) {
+      const { machine, id } = data
+      const values = Object.entries({ ...configurationOf(data), machine, 'configuration id': id })
+      const known = Object.fromEntries(values.filter(([, value]) => value !== undefined))
+      const dependencies = dependencyVersions(data)
+      return [
+        pairsSection('Code and configuration', known),
+        dependencies.length > 0 && pairsSection('Dependencies', Object.fromEntries(dependencies))
+      ]
+    }
+  },
   differences: [{ order: 90, values: environmentOf }],
   search: {
     revision: {
@@ -28,22 +45,31 @@ export const config = fieldsPart('config', 'Environment', 'environment', 'Versio
       column: 'Machine'
     }
   }
-})
+}
 
-/** Code, configuration and versions. */
-function environmentOf ({ revision, mode, node, fastify, hindsight, dependencies, id }: Data): Values {
-  const versions = String(dependencies ?? '').split(' ').filter((word) => word !== '')
-    .map((word) => word.split(/@(?=[^@]*$)/)).map(([name, version]) => [`dependency ${name}`, version])
+/** What may differ between two requests. */
+function environmentOf (data: Data): Values {
+  return {
+    ...configurationOf(data),
+    ...Object.fromEntries(dependencyVersions(data).map(([name, version]) => [`dependency ${name}`, version])),
+    // It covers the options, which are not stored.
+    'configuration id': data.id
+  }
+}
+
+function configurationOf ({ revision, mode, node, fastify, hindsight }: Data): Values {
   return {
     'code revision (git)': revision,
-    'configuration NODE_ENV': mode,
+    'configuration NODE_ENV': mode === '' ? 'not set' : mode,
     'Node.js': node,
     Fastify: fastify,
-    Hindsight: hindsight,
-    ...Object.fromEntries(versions) as Values,
-    // It covers the options, which are not stored.
-    'configuration id': id
+    Hindsight: hindsight
   }
+}
+
+function dependencyVersions ({ dependencies }: Data): Array<[name: string, version: string]> {
+  const names = String(dependencies ?? '').split(' ').filter((word) => word !== '')
+  return names.map((word) => word.split(/@(?=[^@]*$)/) as [string, string])
 }
 
 const MAX_DEPENDENCIES = 50

@@ -90,7 +90,9 @@ export const router: Part<Data> = {
 
 function matchedRoute ({ route }: Profile, { editor }: PanelView): HtmlValue {
   if (!route) return titledSection('Matched route', noteText('No route matched.'))
-  const { params, handler, ...facts } = route
+  const { params, handler, name, pattern, methods } = route
+  // A route without a name is named by its methods and pattern.
+  const facts = name.endsWith(` ${pattern}`) ? { route: name } : { name, pattern, methods }
   const source = typeof handler === 'string' && html`<p>Handler: ${placeElement(handler, editor)}</p>`
   return [
     titledSection('Matched route', [pairsTable('Matched route', facts), source]),
