@@ -18,8 +18,9 @@ const MAX_MESSAGE = 500
 const MAX_NAME = 100
 /** Errors that are followed from those with which a request ended. */
 const MAX_RELATED = 1_000
-/** They throw for any other object, whatever its prototype. An application may replace the class. */
-const DOM_EXCEPTION = Object.getOwnPropertyDescriptors(DOMException.prototype)
+/** An application may replace the class. */
+const DOM_EXCEPTION: object = DOMException.prototype
+const { name: domName, message: domMessage } = Object.getOwnPropertyDescriptors(DOMException.prototype)
 const RELATED = ['cause', 'errors', 'error', 'suppressed'] as const
 
 /** An error that was caught, masked; `values` are the variables of the call when it was thrown. */
@@ -61,12 +62,23 @@ function readData (value: unknown, name: string): unknown {
 }
 
 /** The name or message of a DOMException, which Node.js has as accessors; undefined: it is none. */
-function readDomException (error: unknown, name: 'name' | 'message'): string | undefined {
+function readDomException (error: unknown, accessor: PropertyDescriptor): string | undefined {
+  if (!inheritsDomException(error)) return undefined
   try {
-    return DOM_EXCEPTION[name]?.get?.call(error) as string
+    return accessor.get?.call(error) as string
   } catch {
+    // It throws for an imitation.
     return undefined
   }
+}
+
+/** No trap of a proxy runs. */
+function inheritsDomException (value: unknown): boolean {
+  for (let holder = value; Object(holder) === holder && !types.isProxy(holder);) {
+    if (holder === DOM_EXCEPTION) return true
+    holder = Object.getPrototypeOf(holder)
+  }
+  return false
 }
 
 /** Caught errors by their lines, masked. */
@@ -96,17 +108,17 @@ function describeError (error: unknown, call: ThrownError['call'], mask: Mask): 
 
 /** The class of an error, or the name that it was given; `Thrown` with the type of another value. */
 function nameWithoutCode (error: unknown): string {
-  const domName = readDomException(error, 'name')
-  const isError = domName !== undefined || types.isNativeError(error)
+  const ofDom = readDomException(error, domName)
+  const isError = ofDom !== undefined || types.isNativeError(error)
   if (!isError) return `Thrown ${error === null ? 'null' : typeof error}`
   const name = readData(error, 'name')
   const constructor = readData(readData(error, 'constructor'), 'name')
-  const [found = 'Error'] = [name, domName, constructor].filter((one) => typeof one === 'string' && one !== 'Error')
+  const [found = 'Error'] = [name, ofDom, constructor].filter((one) => typeof one === 'string' && one !== 'Error')
   return String(found)
 }
 
 function messageWithoutCode (error: unknown): string {
-  const ofObject = readData(error, 'message') ?? readDomException(error, 'message')
+  const ofObject = readData(error, 'message') ?? readDomException(error, domMessage)
   const message = Object(error) === error ? ofObject : inspectValue(error)
   return typeof message === 'string' ? message : ''
 }
