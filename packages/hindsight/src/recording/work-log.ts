@@ -159,9 +159,11 @@ export function shareTime (
   const claim = (start: number, end: number, isSync: boolean, rate = 0): number =>
     addClaim(claims, { start: Math.max(start, since), end: Math.min(end, until), isSync, rate })
   const groups = new Map<string, TimeBudget['work'][number]>()
+  const awaitedTo = (work: Work): number | undefined =>
+    work.isSync === true || readyAt === 0 ? work.endedAt ?? until : awaitedEnd(work, readyAt)
   const addWork = (kind: WorkKind, work: Work): void => {
     const { isSync = false } = work
-    const awaitedUntil = isSync || readyAt === 0 ? work.endedAt ?? until : awaitedEnd(work, readyAt)
+    const awaitedUntil = awaitedTo(work)
     const source = work.source?.() ?? undefined
     if (kind.rank === 2 && source === undefined) return
     const key = `${kind.one} ${source}`
@@ -173,7 +175,8 @@ export function shareTime (
     if (kind.rank === 2) addClaim(lines, { start: work.startedAt, end: awaitedUntil, isSync, group })
     else group.duration += claim(work.startedAt, awaitedUntil, isSync)
   }
-  const waits = works.flatMap(({ work }) => waitOf(work) ?? []).map((work) => ({ kind: CONNECTIONS, work }))
+  const waits = works.filter(({ work }) => awaitedTo(work) !== undefined).flatMap(({ work }) => waitOf(work) ?? [])
+    .map((work) => ({ kind: CONNECTIONS, work }))
   const inOrder = [...works, ...waits].toSorted((a, b) => a.work.startedAt - b.work.startedAt)
   for (const { kind, work } of inOrder) if (kind.rank === undefined) addWork(kind, work)
   const recorded = new Set(groups.values())

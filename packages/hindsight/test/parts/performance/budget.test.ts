@@ -76,6 +76,7 @@ t.test('each part of the time is counted once', async t => {
     { queries: [1, 50], calls: [1, 30] }, 'a query and a call at once')
   t.same(share([[0, 0], [0, 0], [40, 40], [90, 90]], [{ startedAt: 40, endedAt: 90, wait: 40 }]),
     { 'waits for a connection': [1, 40], queries: [1, 50] }, 'a query that waits for a connection')
+  t.same(share([[0, 0], [50, 50], [100, 100]], [{ startedAt: 40, wait: 40 }], [], 100), { queries: [1, 0], waiting: 100 }, 'one that nothing waits for')
   t.same(share([[0, 0], [10, 10]], [{ startedAt: 0 }]), { queries: [1, 10] }, 'a query that has not ended')
   t.same(share([[0, 0], [50, 50], [60, 60]], [], [{ startedAt: 0 }], 50),
     { calls: [1, 0], waiting: 50, sending: 10 }, 'a call that nothing waits for')
