@@ -2,6 +2,7 @@ import { declaredPlace } from '../../errors/declared-place.js'
 import { similarRoutes } from '../../errors/hints.js'
 import type { RequestTrace } from '../../recording/trace.js'
 import { triedRoutes } from '../../routing/no-match.js'
+import { methodsText } from '../../routing/route-table.js'
 import type { Profile, ProfiledRoute } from '../../store/profile.js'
 import {
   noteText, pairsTable, pairsSection, placeElement, placeLink, rowsTable, rowsSection, titledSection
@@ -90,12 +91,14 @@ export const router: Part<Data> = {
 
 function matchedRoute ({ route }: Profile, { editor }: PanelView): HtmlValue {
   if (!route) return titledSection('Matched route', noteText('No route matched.'))
-  const { params, handler, name, pattern, methods } = route
+  const { params, handler, ...facts } = route
+  const { name, pattern, methods, ...others } = facts
   // A route without a name is named by its methods and pattern.
-  const facts = name.endsWith(` ${pattern}`) ? { route: name } : { name, pattern, methods }
+  const isUnnamed = Array.isArray(methods) && name === `${methodsText(methods)} ${pattern}`
+  const shown = isUnnamed ? { route: name, ...others } : facts
   const source = typeof handler === 'string' && html`<p>Handler: ${placeElement(handler, editor)}</p>`
   return [
-    titledSection('Matched route', [pairsTable('Matched route', facts), source]),
+    titledSection('Matched route', [pairsTable('Matched route', shown), source]),
     pairsSection('Path parameters', params, 'The route has no parameters.')
   ]
 }
