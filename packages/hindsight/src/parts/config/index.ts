@@ -68,8 +68,8 @@ function configurationOf ({ revision, mode, node, fastify, hindsight }: Data): V
 }
 
 function dependencyVersions ({ dependencies }: Data): Array<[name: string, version: string]> {
-  const names = String(dependencies ?? '').split(' ').filter((word) => word !== '')
-  return names.map((word) => word.split(/@(?=[^@]*$)/) as [string, string])
+  const found = String(dependencies ?? '').matchAll(/(\S+)@([^\s@]+)/g)
+  return [...found].map(([, name = '', version = '']) => [name, version])
 }
 
 const MAX_DEPENDENCIES = 50
