@@ -2,9 +2,10 @@ import { isDeepStrictEqual } from 'node:util'
 import { shortFile } from '../../errors/stack-frame.js'
 import { isClientHeader, prefersHtml } from '../../http/requests.js'
 import { STATUS_CODES } from '../../http/node-http.js'
-import type { Profile } from '../../store/profile.js'
+import { isFailure, type Profile } from '../../store/profile.js'
 import {
-  formatSize, failureNote, foldedContent, jsonBlock, noteText, pairsTable, pairsSection, titledSection, statusClass
+  formatSize, failureNote, foldedContent, jsonBlock, noteText, pairsTable, pairsSection, titledSection, statusClass,
+  statusOf
 } from '../../view/components.js'
 import {
   cutText, formatCount, html, textOrJson, visibleJson, visibleLine, type HtmlValue, type SafeHtml
@@ -47,9 +48,9 @@ export const request: Part<Data> = {
     { order: 50, title: 'Request body', column: 'side', value: bodyExcerpt(data) },
     { order: 51, title: 'Response body', column: 'side', value: bodyExcerpt(dataOf(profile, 'response')) }
   ],
-  toolbar: (_, { status, method }) => ({
+  toolbar: (_, { status, method, exceptions }) => ({
     order: 10,
-    className: `status status-${statusClass(status)}`,
+    className: `status status-${statusClass(statusOf(status, undefined, isFailure({ status, exceptions })))}`,
     title: 'Status',
     head: html`${status}`,
     facts: { Status: `${status} ${STATUS_CODES[status] ?? ''}`, Method: method }

@@ -15,6 +15,7 @@ inBothProducts('the route sends the toolbar of a stored profile', async (t, buil
     { route, logs: [log('info'), log('error'), log('fatal')], collectors: { performance: { handler: 0.5, firstByte: 1, process: { heapAfter: 12_345_678 } } } }
   ))
   app.hindsight.profiler.save(failure('00000b'))
+  app.hindsight.profiler.save(failure('00000e', { status: 200 }))
   app.hindsight.profiler.save(profile('00000d', { route: { ...route, name: 'HEAD|GET /static/*' } }))
   app.hindsight.profiler.save(profile('00000c', { method: HOSTILE, route: { ...route, name: HOSTILE } }))
 
@@ -56,6 +57,7 @@ inBothProducts('the route sends the toolbar of a stored profile', async (t, buil
 
   t.match((await app.inject('/_wdt/00000b.json')).json(), { status: 404, route: null })
   t.match((await app.inject('/_wdt/00000b')).body, 'no route')
+  t.equal((await app.inject('/_wdt/00000e')).body.match(/class="(?:small|item status) status-4"/g)?.length, 2, 'a success with an error')
   t.match((await app.inject('/_wdt/00000d')).body, '<span class="name">/static/*</span>', 'without the methods')
   const hostile = JSDOM.fragment((await app.inject('/_wdt/00000c')).body).querySelector<HTMLTemplateElement>('template')?.content
   t.equal(hostile?.querySelectorAll('script, img, b').length, 0)

@@ -1,8 +1,8 @@
 import type { Nonces } from '../../../http/responses.js'
 import type { Part, ToolbarItem } from '../../../parts/part.js'
 import { byOrder, resultsOf } from '../../../parts/read.js'
-import type { Profile, UnfinishedProfile } from '../../../store/profile.js'
-import { statusClass } from '../../../view/components.js'
+import { isFailure, type Profile, type UnfinishedProfile } from '../../../store/profile.js'
+import { statusClass, statusOf } from '../../../view/components.js'
 import type { EditorLink } from '../../../view/editor.js'
 import { html, visibleLine, type HtmlValue, type SafeHtml } from '../../../view/text.js'
 import { addressesOf, toolbarAssets } from '../layout.js'
@@ -12,6 +12,8 @@ interface Toolbar {
   /** The JSON of `/_wdt/<token>.json`; null: not available. Durations are milliseconds. */
   data: Record<string, unknown> & Pick<Profile, 'token' | 'time' | 'status'> & { url: string }
   items: Item[]
+  /** The class of its status. */
+  color: string
   /** The links to the form of a replay, with what parts can record then. */
   replays: SafeHtml[]
 }
@@ -29,7 +31,8 @@ export function toolbarOf (
       .map((item) => ({ panel: part.name, ...item, isInternal: part.collect === undefined }))).sort(byOrder)
   const values = items.map(({ isInternal, values }) => isInternal ? values : {})
   const data = Object.assign({ token, url, time, status, method, duration }, ...values) as Toolbar['data']
-  return { data, items, replays: replayLinks(profile, url, parts) }
+  const color = statusClass(statusOf(status, undefined, isFailure(profile)))
+  return { data, items, color, replays: replayLinks(profile, url, parts) }
 }
 
 /** A page of the application has no token for a button that sends a request again at once: the form has it. */
@@ -48,7 +51,7 @@ const REQUESTS = html`<button type="button" class="head">\
  * stylesheet is loaded. `base` is the path of the profiler's routes. `nonces` are for policies that do not allow the
  * URLs of the files.
  */
-export function renderToolbar ({ data, items, replays }: Toolbar, base: string, nonces?: Nonces): SafeHtml {
+export function renderToolbar ({ data, items, color, replays }: Toolbar, base: string, nonces?: Nonces): SafeHtml {
   const { url, token, status, time } = data
   const files = addressesOf(toolbarAssets, base)
   const link = html`href="${url}" target="_top"`
@@ -57,7 +60,7 @@ export function renderToolbar ({ data, items, replays }: Toolbar, base: string, 
 <link rel="stylesheet" href="${files.style}"${nonceOf('style')}>
 <aside class="frame" aria-label="Debug toolbar" hidden>
 <input class="fold" type="checkbox" title="Fold the toolbar" aria-label="Fold the toolbar">
-<a class="small status-${statusClass(status)}" ${link}>${status}<span class="hidden"> Profile ${token}</span></a>
+<a class="small status-${color}" ${link}>${status}<span class="hidden"> Profile ${token}</span></a>
 <ul>${items.map((item) => itemMarkup(item, url))}<li class="item requests" data-since="${time}">${REQUESTS}
 <li class="item profile"><a class="head" ${link}><span class="label">Profile </span><code>${token}</code></a>
 <div class="pop"><p><a href="${url}.md" target="_top">Markdown for an AI assistant</a></p>${replays}</div>
