@@ -29,7 +29,7 @@ export interface LogRecord {
 }
 
 /** How many lines were left out of a log where this line is; 0: the line was written. */
-export function linesLeftOut ({ channel, context }: Pick<LogRecord, 'channel' | 'context'>): number {
+export function linesLeftOut ({ channel, context = {} }: Partial<LogRecord>): number {
   return channel === 'profiler' && Number.isSafeInteger(context.linesLeftOut) ? Number(context.linesLeftOut) : 0
 }
 

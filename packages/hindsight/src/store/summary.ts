@@ -45,7 +45,7 @@ const ANY_FILE = /(?:\*|(?<!:):(?!:))[^/]*$/
 function isUnasked (profile: Profile): boolean {
   const { status, route, url } = profile
   const path = url.replace(/[?#][^]*$/, '')
-  const isMissing = status === 404 && !hasOtherError(profile) && (route === null || ANY_FILE.test(route.pattern))
+  const isMissing = status === 404 && !hasOtherError(profile) && (route == null || ANY_FILE.test(route.pattern))
   const mayBe = isMissing || (status < 400 && !isFailure(profile))
   return mayBe && UNASKED.test(percentDecoded(path) ?? path)
 }
@@ -72,7 +72,7 @@ export function summarizeProfile (profile: Profile): ProfileSummary {
     error: isFailure(profile) && !isUnasked(profile),
     route: route?.name ?? null,
     exception: cause === null ? null : summaryLine(`${cause.name}: ${cause.message}`),
-    warnings: logs.filter(isWarningOrWorse).length,
+    warnings: logs.filter((line) => isWarningOrWorse(line) && linesLeftOut(line) === 0).length,
     parent,
     pinned: false
   }

@@ -53,12 +53,11 @@ export const logs: Part = {
   issue: (_, { logs }) => (logs.find(isErrorOrWorse) ?? logs.find(isWarning))?.message,
   findings (_, { logs, duration, status }) {
     // Why a request was refused comes first, and what came after the response is counted.
-    const isShown = (line: LogRecord): boolean => linesLeftOut(line) === 0 && (line.offset ?? 0) <= duration
-    const lines = status < 400 ? logs.filter(isShown) : []
+    const lines = logs.filter(({ offset = 0 }) => status < 400 && offset <= duration)
     const [error, warning] = [lines.find(isErrorOrWorse), lines.find(isWarning)]
     if (error !== undefined) return [{ order: 12, text: lineText('An error was logged', error) }]
     if (warning === undefined) return []
-    const what = warning.channel === 'process' ? 'Node.js warned' : 'A warning was logged'
+    const what = warning.channel === 'process' ? 'A warning was emitted' : 'A warning was logged'
     return [{ order: 45, text: lineText(what, warning) }]
   },
   toolbar (_, { logs: lines }) {
@@ -92,8 +91,8 @@ export const logs: Part = {
   style
 }
 
-function isWarning ({ level }: Pick<LogRecord, 'level'>): boolean {
-  return level === 'warn'
+function isWarning (line: Partial<LogRecord>): boolean {
+  return line.level === 'warn' && linesLeftOut(line) === 0
 }
 
 function lineText (what: string, { message, source }: LogRecord): string {

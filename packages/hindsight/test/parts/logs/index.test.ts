@@ -31,7 +31,7 @@ t.test('the first error in the log, or else the first warning, is a finding of a
   const error = line('error', 'mail failed.', { ...place, offset: 5 })
   t.same(findings([line('info', 'start'), warning, error]), [{ order: 12, text: 'An error was logged: mail failed (/app/src/shop.js:70)' }])
   t.same(findings([warning]), [{ order: 45, text: 'A warning was logged: stock is low (/app/src/shop.js:70)' }])
-  t.same(findings([{ ...warning, channel: 'process' }]), [{ order: 45, text: 'Node.js warned: stock is low (/app/src/shop.js:70)' }])
+  t.same(findings([{ ...warning, channel: 'process' }]), [{ order: 45, text: 'A warning was emitted: stock is low (/app/src/shop.js:70)' }])
   t.same(findings([{ ...line('warn', '2 lines were left out'), channel: 'profiler', context: { linesLeftOut: 2 } }]), [])
   t.same(findings([line('fatal', '')]), [{ order: 12, text: 'An error was logged' }])
   t.same(findings([line('info', 'start')]), [])
