@@ -1,7 +1,7 @@
 import { followProfiles, NOTHING_FOUND } from '../../store/follow.js'
 import { markdownOf, partOf } from '../../reading/profile-markdown.js'
 import { parts } from '../../parts/index.js'
-import { leadOf, leadText } from '../../parts/overview/index.js'
+import { leadOf, leadText, overview } from '../../parts/overview/index.js'
 import { queries as queriesPart } from '../../parts/queries/index.js'
 import { dataOf, problemsOf, resultsOf } from '../../parts/read.js'
 import { isNoise, type Profile, type ProfileSummary } from '../../store/profile.js'
@@ -108,8 +108,9 @@ export const queries: Command = {
 
 /** The first sentence about a request in its color, unless it is about a success as expected. */
 function leadLines (profile: Profile, terminal: Formatter): string[] {
-  const lead = leadOf(profile, parts)
-  if (lead.mood === 'good') return []
+  // A store of the application may hold anything.
+  const [lead] = resultsOf([overview], profile, () => leadOf(profile, parts))
+  if (lead === undefined || lead.mood === 'good') return []
   return sentenceLines(leadText(profile, lead), terminal, lead.mood === 'bad' ? 'red' : 'yellow')
 }
 

@@ -190,14 +190,12 @@ export function outcomeSentence (profile: Profile): string {
 
 /** What a request or a job has begun that has not ended: what it waits for, where that is known. */
 function waitingText (profile: Profile): string {
-  const data = dataOf(profile, 'waiting')
-  if (!Array.isArray(data.for) || data.for.length === 0) return ''
-  const work = { ...data as unknown as Waiting, in: null }
+  const all = listOf(dataOf(profile, 'waiting').for)
   // A query or a call that has not ended may be one that nobody waits for.
-  const awaits = work.for.filter(({ kind }) => kind === 'await' || kind === 'promise')
-  if (awaits.length > 0) work.for = awaits
-  const [first = ''] = waitingSentences(work, profile.duration)
-  return ` ${first}`
+  const shown = all.find(({ kind }) => kind === 'await' || kind === 'promise') ?? all[0]
+  if (shown === undefined) return ''
+  const waiting = { in: null, for: [shown], traced: false } as unknown as Waiting
+  return ` ${waitingSentences(waiting, profile.duration).join('')}`
 }
 
 function jobSentence (profile: Profile): string {
