@@ -22,8 +22,7 @@ function failureProfile (trace: RequestTrace): FailureProfile {
   const { request, mask, scope: { hindsight: { originOf, parts } } } = trace
   const { events, log, profile: stored, raisedBy, timing } = trace.recording
   const origin = originOf(request)
-  const shown = parts.filter(({ name, hints, sentence }) =>
-    name === 'request' || hints !== undefined || sentence !== undefined)
+  const shown = parts.filter(({ hints, sentence }) => hints !== undefined || sentence !== undefined)
   const profile = unfinishedProfile(trace, shown)
   const hints = hintsFor(trace, profile.status)
   const ofParts = hintsOf(parts, profile).filter((one) => !hints.some((hint) => isSame(hint, one)))

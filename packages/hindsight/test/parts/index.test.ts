@@ -154,7 +154,11 @@ t.test('router: the panel has the matched route, its parameters and the other ro
   t.equal(root.querySelector('[title="routes/a.ts:3"]')?.textContent, 'routes/a.ts:3')
   t.match(shown('router', profile('000001')).textContent, /No route matched\./)
   const route = { name: 'GET /orders/:id', pattern: '/orders/:id', methods: ['GET'], params: { id: '7' } }
-  t.same(texts(shown('router', profile('000001', { route })), 'tr'), ['routeGET /orders/:id', 'id7'], 'a route without a name of its own')
+  const rowsOf = (changes: object) => texts(shown('router', profile('000001', { route: { ...route, ...changes } as never })), 'tr')
+  t.same(rowsOf({}), ['routeGET /orders/:id', 'id7'], 'a route without a name of its own')
+  t.same(rowsOf({ controller: 'Orders.find' }), ['routeGET /orders/:id', 'controllerOrders.find', 'id7'])
+  t.same(rowsOf({ name: 'list /orders/:id' }), ['namelist /orders/:id', 'pattern/orders/:id', 'methodsGET', 'id7'])
+  t.same(rowsOf({ name: undefined, methods: null }), ['pattern/orders/:id', 'methodsnull', 'id7'], 'odd data')
 })
 
 t.test('router: the panel has the reason why no route matched', async t => {
