@@ -27,7 +27,7 @@ export const performance: Part<Data> = {
     // Another request may have blocked it.
     if (sentence === undefined || (data.budget as TimeBudget).isShared) return []
     const place = placeOfBlock(data, profile)
-    return [{ order: 40, text: place === undefined ? sentence : `${sentence}, in ${place}` }]
+    return [{ order: 40, text: place === undefined ? sentence : `${sentence}, while the request was in ${place}` }]
   },
   timeline (
     { handlerStart, handler, routeHooks, ownHooks, serializeStart, serialize, hindsightStart, hindsight, budget },
