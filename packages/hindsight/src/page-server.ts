@@ -7,6 +7,7 @@ import {
   isRetrieval, MCP_PATH, PAGE_PATHS, PROFILER_SEGMENTS, pathnameOf, pathOf, errorRepresentation
 } from './http/requests.js'
 import { recordRefused } from './http/refused-message.js'
+import { doInternalWork, trackInternalWork } from './recording/event-loop.js'
 
 /** Whether a private Fastify instance is being made: the preload ignores it. */
 export let isOpening = false
@@ -29,8 +30,8 @@ export function pageServer (app: FastifyInstance) {
   const mayAsk = (path: string, request: FastifyRequest): boolean =>
     [MCP_PATH, ...PAGE_PATHS].includes(path.slice(base.length)) ? isDebugClient(request) : mayReceiveDetails(request)
   function serve (raw: IncomingMessage, response: ServerResponse): void {
-    pages ??= openPages(app)
-    pages.then((instance) => { instance.routing(raw, response) }, (error: unknown) => {
+    pages ??= trackInternalWork(async () => await openPages(app))
+    pages.then((instance) => { doInternalWork(() => instance.routing(raw, response)) }, (error: unknown) => {
       // The next request may succeed.
       pages = null
       warn('The pages of the profiler could not be opened', error)

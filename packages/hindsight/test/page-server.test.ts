@@ -9,6 +9,7 @@ import { service } from '../../../app/service.js'
 import { hindsight } from '../src/hindsight.js'
 import { preloadApplication } from '../src/observe.js'
 import type { HindsightOptions } from '../src/options.js'
+import { internalWorkIn } from '../src/recording/event-loop.js'
 import { listen, newest, profileOf } from './support/app.js'
 
 interface Observed {
@@ -240,3 +241,16 @@ for (const by of ['plugin', 'preload'] as const) {
     t.equal(profiles.length, 5, 'other requests have one profile')
   })
 }
+
+t.test('what the first page takes is work of Hindsight', async (t) => {
+  const app = Fastify()
+  t.teardown(() => app.close())
+  await app.register(hindsight, OPTIONS)
+  app.get('/', async () => 'x')
+  const address = await app.listen({ port: 0, host: '127.0.0.1' })
+  const start = performance.now()
+  const response = await fetch(`${address}/_profiler/`, { headers: { accept: 'text/html' } })
+  t.equal(response.status, 200)
+  await response.text()
+  t.ok(internalWorkIn({ start, end: performance.now() }).length > 0)
+})

@@ -172,10 +172,13 @@ export function beginThreadWork (): () => void {
 }
 
 /** The same for work that waits for nothing but itself. */
-export async function trackInternalWork (work: () => Promise<unknown>): Promise<void> {
+export async function trackInternalWork<T> (work: () => Promise<T>): Promise<T> {
   const start = performance.now()
-  await work()
-  add(internalWork, { start, end: performance.now() })
+  try {
+    return await work()
+  } finally {
+    add(internalWork, { start, end: performance.now() })
+  }
 }
 
 /** Garbage collections of a time. They are known a turn of the event loop later, and published after another one. */

@@ -2,6 +2,7 @@ import createError from '@fastify/error'
 import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { isRetrieval, pathnameOf, errorRepresentation } from '../../http/requests.js'
 import { addVary, noncesOf, preventCaching, type Nonces } from '../../http/responses.js'
+import { doInternalWork } from '../../recording/event-loop.js'
 import { traceOf } from '../../recording/trace.js'
 import type { ProfilerPages } from '../../parts/part.js'
 import { ISOLATION, pageLayout, pagePolicy, type PageOptions } from '../../reading/pages/layout.js'
@@ -95,10 +96,12 @@ export function formatOf (request: FastifyRequest, reply: FastifyReply): 'html' 
 
 export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => SafeHtml): FastifyReply {
   const { script, style } = noncesOf(traceOf(reply.request))
+  // The requests that wait meanwhile are not blocked by the application.
+  const page = doInternalWork(() => String(render({ script, style })))
   return reply
     .header('content-security-policy', pagePolicy({ script, style }))
     .type('text/html; charset=utf-8')
-    .send(String(render({ script, style })))
+    .send(page)
 }
 
 /** Sends a page. Pages are imported with the first one, so that the start is not slower. */
