@@ -35,7 +35,7 @@ const KINDS = new Map([
   ['CIPHERREQUEST', kind('cipher')],
   ['napi_rs_async', kind('task of a native module', 'tasks of a native module')],
   ['WORKER', WORKER],
-  // A worker has one for its messages.
+  // Only those of a worker, which has several: it is awaited until its last message, or its exit.
   ['MESSAGEPORT', WORKER],
   ['TCPCONNECTWRAP', kind('TCP connection')],
   ['PIPECONNECTWRAP', kind('socket connection')],
@@ -54,8 +54,15 @@ interface Resource { hasRef?: () => boolean }
 
 interface Wait { work: Work, sample: () => void, resource: Resource }
 
-/** The waits of a request by their asynchronous ids, and the frames that the last ones of each kind had. */
-interface Waits { ids: number[], frames: Map<WorkKind, { count: number, last: string }> }
+/**
+ * The waits of a request by their asynchronous ids, the frames that the last ones of each kind had, and the worker that
+ * was made last.
+ */
+interface Waits {
+  ids: number[]
+  frames: Map<WorkKind, { count: number, last: string }>
+  worker?: { work: Work, frames: string }
+}
 
 const requestWaits: Slot<Waits> = { name: 'waits', data: () => undefined }
 const waits = new Map<number, Wait>()
@@ -84,17 +91,28 @@ function beginWait (id: number, type: string, _triggerId: number, resource: Reso
   const known: Waits = recording.get(requestWaits) ?? { ids: [], frames: new Map() }
   recording.set(requestWaits, known)
   if (known.ids.length >= MAX_WAITS) return
+  const isPort = type === 'MESSAGEPORT'
+  if (isPort && known.worker === undefined) return
   const { count, last } = known.frames.get(kind) ?? { count: 0, last: '' }
   const isOnlyOfApp = ONLY_OF_APP.has(type)
   const stackOf = isOnlyOfApp ? directFrames : framesHere
   const frames = count < MAX_LINES ? stackOf(beginWait) ?? '' : last
   if (frames === '' && isOnlyOfApp) return
-  known.frames.set(kind, { count: count + 1, last: frames })
   const { work: log } = recording
+  const follow = (work: Work): void => {
+    known.ids.push(id)
+    waits.set(id, { work, sample: () => log.sample(), resource })
+  }
+  if (isPort) {
+    // The constructor of a worker makes its ports: their stack is that of the worker.
+    if (known.worker?.frames === frames) follow(known.worker.work)
+    return
+  }
+  known.frames.set(kind, { count: count + 1, last: frames })
   const work: Work = { startedAt: performance.now(), source: () => appSource(frames) }
   log.begin(kind, work)
-  known.ids.push(id)
-  waits.set(id, { work, sample: () => log.sample(), resource })
+  follow(work)
+  if (kind === WORKER) known.worker = { work, frames }
 }
 
 /** Some resources call back several times: the last one is the end. */

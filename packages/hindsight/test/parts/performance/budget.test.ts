@@ -8,6 +8,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { MessageChannel, Worker } from 'node:worker_threads'
 import { gzip } from 'node:zlib'
 import Fastify from 'fastify'
 import t from 'tap'
@@ -292,6 +293,46 @@ t.test('the sentence has what takes a share of the time', async t => {
   t.equal(budgetSentence({ ...BUDGET, javascript: 125, starved: 712, hindsight: 10 }, 847),
     '847 ms: 125 ms of JavaScript, 712 ms in which other processes had the CPU, or a synchronous call waited, 10 ms of Hindsight.')
   t.equal(budgetSentence({ ...BUDGET, work: work.slice(1), meanwhile: 30 }, 40), '40 ms: 40 ms in 2 calls, 30 ms of JavaScript meanwhile.')
+})
+
+inBothProducts('a worker thread is one, until its last message or its exit, and a message channel is none', async (t, build) => {
+  const lasting = 'setTimeout(() => require("worker_threads").parentPort.postMessage("done"), 50); setTimeout(() => {}, 10_000)'
+  const app = await build((app) => {
+    app.get('/exit', async () => String(await once(new Worker('setTimeout(() => {}, 50)', { eval: true }), 'exit')))
+    app.get('/message', async () => {
+      const worker = new Worker(lasting, { eval: true })
+      await once(worker, 'message')
+      void worker.terminate()
+      return 'answered'
+    })
+    app.get('/both', async () => {
+      const { port1, port2 } = new MessageChannel()
+      const workers = [1, 2].map(() => new Worker(lasting, { eval: true }))
+      const other = new MessageChannel()
+      await Promise.all(workers.map(async (worker) => await once(worker, 'message')))
+      for (const worker of workers) void worker.terminate()
+      for (const port of [port1, port2, other.port1, other.port2]) port.close()
+      return 'answered'
+    })
+    app.get('/channel', async () => {
+      const { port1, port2 } = new MessageChannel()
+      port2.postMessage('hello')
+      await once(port1, 'message')
+      port1.close()
+      return 'received'
+    })
+  })
+  const workersAt = async (path: string) => {
+    const { work } = ((await profileOf(app, await app.inject(path))).collectors.performance as { budget: TimeBudget }).budget
+    return work.filter(({ one }) => one === 'worker thread')
+  }
+  for (const [path, count] of Object.entries({ '/exit': 1, '/message': 1, '/both': 2 })) {
+    const workers = await workersAt(path)
+    t.match(workers, [{ count, source: /budget\.test\.ts:\d+/ }], path)
+    t.equal(workers.length, 1, path)
+    t.ok(Number(workers[0]?.duration) >= 50, path)
+  }
+  t.same(await workersAt('/channel'), [])
 })
 
 inBothProducts('a timer that a package sets is none that the work waits for', async (t, build) => {
