@@ -108,10 +108,16 @@ function watchStart (trace: JobTrace, end: () => void): void {
 
 /** The plugins of the tree that Fastify prints, with their times; a nested one is in the time of that around it. */
 function pluginsOf (tree: string): Array<{ name: string, duration: number }> {
+  let hidden: number[] = []
   return tree.split('\n').flatMap((line) => {
     const [, branch = '', name = '', duration] = PLUGIN.exec(line) ?? []
-    if (duration === undefined || name === 'bound _after') return []
-    const indent = '\u2003'.repeat(branch.length / 2 - 2)
-    return [{ name: `${indent}${name}`, duration: Number(duration) }]
+    if (duration === undefined) return []
+    const depth = branch.length / 2 - 2
+    hidden = hidden.filter((around) => around < depth)
+    const indent = '\u2003'.repeat(depth - hidden.length)
+    // What it has registered is nested in the plugin that has called `after`.
+    if (name === 'bound _after') hidden.push(depth)
+    else return [{ name: `${indent}${name}`, duration: Number(duration) }]
+    return []
   })
 }

@@ -7,11 +7,13 @@ import t, { type Test } from 'tap'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { beginServices, openApplications } from '../../src/begin.js'
 import { profile } from '../../src/index.js'
+import { job } from '../../src/parts/job/index.js'
 import { QUEUE_CLIENTS } from '../../src/queues.js'
 import { profileMarkdown } from '../support/marks.js'
 import type { JobRecorder } from '../../src/recording/jobs.js'
 import { requestContext, type JobTrace } from '../../src/recording/trace.js'
 import type { Profile, ProfileSummary } from '../../src/store/profile.js'
+import { profile as storedProfile } from '../parts/fixture.js'
 import { articles } from '../parts/queries/database.js'
 import { build, listen, newest, profileOf } from '../support/app.js'
 import { inBothProducts } from '../support/products.js'
@@ -313,6 +315,20 @@ inBothProducts('the findings of a job are those of a request', async (t, build) 
   })
   const { collectors } = await jobWhen(app, ({ name }) => name === 'loop')
   t.match(collectors.queries, { findings: [{ kind: 'transaction', text: /nor rolled back before the job ended$/ }, { kind: 'n+1', text: /^N\+1: / }] })
+})
+
+t.test('the slow plugin of a start is the one with the most time of its own', (t) => {
+  const found = (...plugins: Array<[name: string, duration: number]>) =>
+    job.findings?.({ plugins: plugins.map(([name, duration]) => ({ name, duration })) }, storedProfile('000001', { kind: 'start', duration: 1500 }))
+  const [order, one, two] = [5, '\u2003', '\u2003\u2003']
+  t.same(found(['main', 1300], [`${one}loadModels`, 1200], [`${one}routes`, 50]), [{ order, text: 'The plugin loadModels took 1.2 s of the start' }])
+  t.same(found(['main', 1300], [`${one}routes`, 1260], [`${two}shop`, 10], [`${two}users`, 1240], ['last', 100]),
+    [{ order, text: 'The plugin users took 1.24 s of the start' }])
+  t.same(found(['main', 1300], [`${one}routes`, 100], ['last', 100]),
+    [{ order, text: 'The plugin main took 1.2 s of the start, without the plugins in it' }])
+  t.same(found(['main', 1300], [`${one}a`, 650], [`${one}b`, 650]), [], 'none took half of it')
+  t.same(found(), [])
+  t.end()
 })
 
 t.test('work runs where the environment does not allow to profile it', async (t) => {

@@ -30,6 +30,7 @@ app.register(async function database (scope) {
   scope.log.info('connecting')
   await sleep(600)
   scope.register(async function tables () { await sleep(10) })
+  scope.after(() => { scope.register(async function indexes () { await sleep(10) }) })
 })
 app.addHook('onReady', async () => { await sleep(20) })
 await app.listen({ port: 0 })
@@ -128,14 +129,14 @@ t.test('the start of an application has its plugins, their times and log lines',
   t.equal(code, 0)
   t.match(profile, { kind: 'start', name: 'start.mjs', outcome: 'done' })
   const { plugins, steps } = profile?.collectors.job as { plugins: Array<{ name: string, duration: number }>, steps: Array<{ name: string }> }
-  t.same(plugins.map(({ name }) => name), ['database', '\u2003tables'])
+  t.same(plugins.map(({ name }) => name), ['database', '\u2003tables', '\u2003indexes'])
   t.ok(Number(plugins[0]?.duration) >= 500)
   t.same(steps.map(({ name }) => name), ['before the application', 'plugins', 'onReady hooks and listen'])
   t.ok(profile?.logs.some(({ message }) => message === 'connecting'))
   t.notOk(profile?.logs.some(({ message }) => /incoming request/.test(message)), 'requests are not of the start')
   const { budget } = profile?.collectors.performance as { budget: TimeBudget }
   const timers = budget.work.filter(({ one }) => one === 'timer').map(({ source }) => String(source).slice(folder.length))
-  t.same(timers, ['/start.mjs:6:9', '/start.mjs:7:51', '/start.mjs:9:44'], 'not the one by which Fastify limits the time of a plugin')
+  t.same(timers, ['/start.mjs:6:9', '/start.mjs:7:51', '/start.mjs:8:72', '/start.mjs:10:44'], 'not the one by which Fastify limits the time of a plugin')
   t.same(budget.blocks, [], 'it may be Hindsight that blocked')
 })
 

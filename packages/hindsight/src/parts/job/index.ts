@@ -11,7 +11,7 @@ import { flattenPaths } from '../section.js'
 /** Characters of a value in the overview. */
 const MAX_EXCERPT = 500
 const MAX_JSON = 10_000
-/** Milliseconds from which a plugin is slow that took half of the start. */
+/** Milliseconds from which a plugin is slow that took half of the start, without those that it has registered. */
 const MIN_SLOW = 500
 
 /** What a job has worked on, and what it has returned. */
@@ -53,9 +53,11 @@ export const job = definePart<JobTrace>({
   timeline: ({ steps }) => listOf(steps).map(({ name, start, duration }) =>
     ({ name: String(name), start: Number(start), duration: Number(duration), color: 'listener', legend: 'start' })),
   findings: ({ plugins }, { duration }) => {
-    const [slowest] = listOf(plugins).sort((a, b) => Number(b.duration) - Number(a.duration))
-    if (slowest === undefined || Number(slowest.duration) < Math.max(MIN_SLOW, duration / 2)) return []
-    const text = `The plugin ${String(slowest.name)} took ${formatTime(slowest.duration)} of the start`
+    const [slowest] = pluginTimes(plugins).sort((a, b) => b.alone - a.alone)
+    if (slowest === undefined || slowest.alone < Math.max(MIN_SLOW, duration / 2)) return []
+    const { name, alone, whole } = slowest
+    const text = `The plugin ${name} took ${formatTime(alone)} of the start`
+    if (alone < whole) return [{ order: 5, text: `${text}, without the plugins in it` }]
     // It is the most of the start.
     return [{ order: 5, text }]
   },
@@ -92,6 +94,20 @@ export const job = definePart<JobTrace>({
     waited: (_, { queued }) => queued === undefined ? undefined : formatTime(queued)
   }
 })
+
+/** The times of plugins, whole and without those nested in each, which follow it with one more blank. */
+function pluginTimes (plugins: unknown): Array<{ name: string, whole: number, alone: number }> {
+  const around: Array<{ alone: number }> = []
+  return listOf(plugins).map(({ name, duration }) => {
+    const trimmed = String(name).trimStart()
+    const depth = String(name).length - trimmed.length
+    const plugin = { name: trimmed, whole: Number(duration), alone: Number(duration) }
+    const parent = around[depth - 1]
+    if (parent !== undefined) parent.alone -= plugin.whole
+    around[depth] = plugin
+    return plugin
+  })
+}
 
 /** The kinds of jobs in words. */
 const WORDS: Readonly<Record<typeof JOB_KINDS[number], string>> =
