@@ -37,11 +37,8 @@ export function budgetSentence (
   // Of a collection, it is not known when other processes had the CPU.
   const isCollected = collection >= javascript * MIN_COLLECTION && collection >= 1 &&
     budget.collection <= budget.javascript
-  const notes = presentItems([
-    isShared && 'other work included',
-    isCollected && `${formatTime(collection)} of it garbage collection`
-  ])
-  const noted = notes.length === 0 ? '' : ` (${notes.join(', ')})`
+  const others = isShared && 'other work included'
+  const noted = notesOf([others, isCollected && `${formatTime(collection)} of it garbage collection`])
   let busy: TimedText[] = [[Math.min(total, javascript + starved), `in which the event loop was busy${noted}`]]
   if (isSplit({ javascript, starved })) {
     busy = [
@@ -56,7 +53,10 @@ export function budgetSentence (
       const during = /^(?:timer|await)$/.test(one) && waiting < total * MIN_SHARE ? pending : ''
       return [duration, `in ${formatCount(count, one, many)}${place}${during}`]
     }),
-    [meanwhile >= Math.max(MIN_CPU, total * MIN_MEANWHILE) ? meanwhile : 0, 'of JavaScript meanwhile'],
+    [
+      meanwhile >= Math.max(MIN_CPU, total * MIN_MEANWHILE) ? meanwhile : 0,
+      `of JavaScript meanwhile${notesOf([others])}`
+    ],
     ...busy,
     [sending, hook === undefined ? 'sending or streaming the response' : `in ${hook}, or sending the response`],
     [waiting, pending === '' ? waited : `waiting${pending}`]
@@ -67,4 +67,9 @@ export function budgetSentence (
   const [whole, text] = [formatTime(total), `${shown.join(', ')}.`]
   if (shown.length === 1 && text.startsWith(`${whole} `)) return text
   return `${whole}: ${text}`
+}
+
+function notesOf (notes: Array<string | false>): string {
+  const text = presentItems(notes).join(', ')
+  return text && ` (${text})`
 }

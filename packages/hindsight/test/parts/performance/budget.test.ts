@@ -293,6 +293,8 @@ t.test('the sentence has what takes a share of the time', async t => {
   t.equal(budgetSentence({ ...BUDGET, javascript: 125, starved: 712, hindsight: 10 }, 847),
     '847 ms: 125 ms of JavaScript, 712 ms in which other processes had the CPU, or a synchronous call waited, 10 ms of Hindsight.')
   t.equal(budgetSentence({ ...BUDGET, work: work.slice(1), meanwhile: 30 }, 40), '40 ms: 40 ms in 2 calls, 30 ms of JavaScript meanwhile.')
+  t.equal(budgetSentence({ ...BUDGET, work: work.slice(1), meanwhile: 30, isShared: true }, 40),
+    '40 ms: 40 ms in 2 calls, 30 ms of JavaScript meanwhile (other work included).')
 })
 
 inBothProducts('a worker thread is one, until its last message or its exit, and a message channel is none', async (t, build) => {
