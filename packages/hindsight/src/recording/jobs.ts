@@ -43,7 +43,8 @@ export class JobRecorder implements JobRunner {
     const trace = this.#attempt(() => this.#begin(name, options, call))
     if (trace === undefined) return await work()
     try {
-      const result = await requestContext.run(trace.context, work)
+      // It may return a query that is sent when it is awaited.
+      const result = await requestContext.run(trace.context, async () => await work())
       trace.result = snapshotOf(result)
       this.end(trace)
       return result

@@ -331,6 +331,18 @@ t.test('the slow plugin of a start is the one with the most time of its own', (t
   t.end()
 })
 
+inBothProducts('a query that a job returns, and that is sent when it is awaited, belongs to the job', async (t, build) => {
+  const database = articles()
+  const builder: PromiseLike<unknown[]> = {
+    then: async (...args) => await Promise.resolve(database.prepare('select title from articles').all()).then(...args)
+  }
+  const app = await build((app) => { app.get('/', async () => await profile('report', () => builder)) })
+  const request = await profileOf(app, await app.inject('/'))
+  t.notMatch(request.collectors.queries, { queries: [{ statement: /title/ }] })
+  const [{ token = '' } = {}] = await summaries(app, { parent: request.token })
+  t.match((await app.hindsight.profiler.find(token))?.collectors, { queries: { count: 1 }, job: { result: { length: 24 } } })
+})
+
 t.test('work runs where the environment does not allow to profile it', async (t) => {
   const { PROFILER } = process.env
   process.env.PROFILER = 'bogus'
