@@ -170,7 +170,8 @@ function factsOf (name: string, { kind, id, attempt, queuedAt }: JobOptions, tim
   const queued = time - Number(queuedAt ?? NaN)
   if (id !== undefined) facts.id = String(id)
   if (Number.isFinite(attempt)) facts.attempt = Number(attempt)
-  if (Number.isFinite(queued)) facts.queued = Math.max(0, queued)
+  // The clock of another machine may be ahead: how long it waited is unknown.
+  if (Number.isFinite(queued) && queued >= 0) facts.queued = queued
   return facts
 }
 

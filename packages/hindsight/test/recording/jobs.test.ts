@@ -372,6 +372,8 @@ t.test('what is said about a job is checked, cut and masked', async (t) => {
   await profile(`${'n'.repeat(180)} ${secret}`, { id: `${'i'.repeat(180)} ${secret}` }, () => {})
   const cut = await jobWhen(app, ({ id }) => id?.startsWith('iii') === true)
   t.match([cut.name, cut.url, cut.id], [/^n{180} \*{6}$/, /^n{180} \*{6}$/, /^i{180} \*{6}$/], 'masked before it is cut')
+  await profile('ahead', { queuedAt: Date.now() + 60_000 }, () => {})
+  t.equal((await jobWhen(app, ({ name }) => name === 'ahead')).queued, undefined, 'by the clock of another machine')
   await profile('no parent', { parent: null }, () => {})
   t.equal((await jobWhen(app, ({ name }) => name === 'no parent')).parent, undefined)
 })
