@@ -13,7 +13,7 @@ import { servicesOfProcess } from './prepare.js'
 import { processJobs } from './profile-job.js'
 import { beginJob, exitError } from './recording/jobs.js'
 import type { JobFacts } from './recording/recording.js'
-import { currentContext, JobTrace, setProcessContext } from './recording/trace.js'
+import { JobTrace, setProcessContext } from './recording/trace.js'
 
 /** Milliseconds from which a command that has not failed is kept. */
 const MIN_COMMAND = 1_000
@@ -48,9 +48,8 @@ export async function watchProcess (options: HindsightOptions): Promise<void> {
   let raised: { error: unknown } | undefined
   let child: ChildProcess | undefined
   const onChild = (message: unknown): void => { child = (message as { process: ChildProcess }).process }
-  const onUncaught = (error: unknown): void => {
-    if (currentContext()?.ofRequest === trace.context) raised = { error }
-  }
+  // Also that of a job or a request: where it was not handled, it ends the process.
+  const onUncaught = (error: unknown): void => { raised = { error } }
   const onExit = (code: number): void => {
     if (raised === undefined && STOPPED.includes(code)) return
     // The failure is that of its child process, which has a profile of its own.

@@ -116,8 +116,12 @@ export class JobRecorder implements JobRunner {
   /** To be called when the process exits: the open jobs do not end. */
   exit (code: number): void {
     for (const trace of this.#open) {
-      const { kind } = trace.facts
-      this.fail(trace, exitError(`The process exited with code ${code} before the ${kind} ended`))
+      const { facts: { kind }, recording: { otherErrors } } = trace
+      // Those of a job were not caught. The application may have handled them where the process exits with 0.
+      const uncaught = code !== 0 && otherErrors.length > 0
+      this.fail(trace, uncaught
+        ? otherErrors.at(-1)
+        : exitError(`The process exited with code ${code} before the ${kind} ended`))
     }
   }
 

@@ -13,10 +13,17 @@ import { testdir } from '../support/folder.js'
 const TSX = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
 const FASTIFY_4 = pathToFileURL(createRequire(import.meta.url).resolve('../packages/node_modules/fastify-4')).href
 const PRELOAD = pathToFileURL(join(import.meta.dirname, '../../src/register.ts')).href
+const INDEX = pathToFileURL(join(import.meta.dirname, '../../src/index.ts')).href
 
 const folder = testdir(t, {
   'fail.mjs': "const count = 3\nthrow new RangeError('import of ' + count + ' failed')\n",
   'fail.cjs': "function open () { throw new Error('no file') }\nopen()\n",
+  'job.mjs': `import { profile } from ${JSON.stringify(INDEX)}
+await profile('worker of job.mjs', async () => {
+  setTimeout(() => { const row = undefined; row.id }, 100)
+  await new Promise((resolve) => setTimeout(resolve, 3000))
+})
+`,
   'code.mjs': 'process.exitCode = 3\n',
   'stopped.mjs': 'setTimeout(() => process.exit(Number(process.argv[2])), 1100)\n',
   'handled.mjs': "process.on('uncaughtException', () => {})\nsetImmediate(() => { throw new Error('handled') })\n",
@@ -51,16 +58,19 @@ await app.listen({ port: 0 })
 symlinkSync(join(import.meta.dirname, '../../../../node_modules'), join(folder, 'node_modules'))
 const dataDir = join(folder, DEFAULT_DATA_DIR.replace('node_modules', 'data'))
 
-/** Runs a script with the preload; resolves to its exit code and to the profile of the process. */
-async function runScript (file: string, args: string[] = []): Promise<{ code: number | null, profile: Profile | undefined }> {
+interface Run { code: number | null, profile: Profile | undefined, job: Profile | undefined }
+
+/** Runs a script with the preload; resolves to its exit code, and to the profiles of the process and of a job with the name of the script in its name. */
+async function runScript (file: string, args: string[] = []): Promise<Run> {
   const env = { ...process.env, NODE_ENV: 'development', DATA_DIR: dataDir }
   const child = spawn(process.execPath, [`--import=${TSX}`, `--import=${PRELOAD}`, file, ...args], { cwd: folder, env, stdio: 'ignore' })
   const [code] = await once(child, 'exit') as [number | null]
   const storage = await openStorage({ dataDir })
   const { profiles } = await storage.search({ criteria: { url: file }, limit: 10 })
-  const found = await Promise.all(profiles.filter(({ method }) => method === 'COMMAND' || method === 'START').map(({ token }) => storage.get(token)))
+  const found = await Promise.all(profiles.map(({ token }) => storage.get(token)))
   await storage.close()
-  return { code, profile: found[0] }
+  const ofKind = (...kinds: string[]): Profile | undefined => found.find((one) => kinds.includes(String(one?.kind)))
+  return { code, profile: ofKind('command', 'start'), job: ofKind('job') }
 }
 
 t.test('a script that ends with an error', async (t) => {
@@ -74,6 +84,15 @@ t.test('a script that ends with an error', async (t) => {
   t.equal(code, 3)
   const message = 'The process exited with code 3'
   t.match(profile, { outcome: 'failed', exceptions: [{ message, frames: [], stack: `ProcessExitError: ${message}` }] })
+})
+
+t.test('an exception that nothing catches in a job is the failure of the job and of the script', async (t) => {
+  const { code, profile, job } = await runScript('job.mjs')
+  t.equal(code, 1)
+  for (const failed of [job, profile]) {
+    t.match(failed, { outcome: 'failed', exceptions: { length: 1, 0: { name: 'TypeError', frames: [{ file: join(folder, 'job.mjs'), line: 3 }] } } })
+    t.notOk(failed?.collectors.otherErrors)
+  }
 })
 
 t.test('a script that runs longer than a second is kept, and a quick one is not', async (t) => {
