@@ -174,7 +174,7 @@ function facts ({ token, time, duration, ip, parent, followOf, route, kind, queu
     `Profile ${codeSpan(token)}`, String(time), `${formatTime(duration)}${waited}`,
     kind === undefined && `from ${name(ip)}`,
     kind === undefined && routeFact(route),
-    parent !== undefined && `${followOf ? 'redirected from' : 'parent request'} ${name(parent)}`
+    parent !== undefined && `${followOf ? 'redirected from' : 'parent profile'} ${name(parent)}`
   ]).join(' · ')
 }
 

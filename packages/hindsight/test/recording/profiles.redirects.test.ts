@@ -55,7 +55,7 @@ inBothProducts('the target of a redirect is called so, and an injected request a
   t.notOk('followOf' in (injected?.values ?? {}))
   const markdown = async (token = '') => withoutMarks((await app.inject(`/_profiler/${token}.md`)).body)
   t.match(await markdown(target.token), ` · redirected from \`${token}\``)
-  t.match(await markdown(injected?.token), ` · parent request \`${token}\``)
+  t.match(await markdown(injected?.token), ` · parent profile \`${token}\``)
 })
 
 inBothProducts('a request that redirects to itself is not its own parent, and that of the next', async (t, build) => {

@@ -196,7 +196,7 @@ function timeText ({ count, duration, queries }: Data): string {
   return time
 }
 
-function sentence (data: Data, profile: Pick<Profile, 'duration'>): string {
+function sentence (data: Data, profile: Pick<Profile, 'duration' | 'kind'>): string {
   const { count, duration, failed, queries } = data
   const sent = formatCount(Number(count), 'query', 'queries')
   const late = recorded(queries).filter(({ start }) => start > profile.duration).length
@@ -204,7 +204,9 @@ function sentence (data: Data, profile: Pick<Profile, 'duration'>): string {
   // Those at the same time may take longer than the request.
   const isLonger = Number(duration) > profile.duration
   if (late === 0 && !isLonger) time += ` of ${formatTime(profile.duration)}`
-  const facts = [sent, time, late > 0 && `${late} after the response`, Number(failed) > 0 && `${String(failed)} failed`]
+  let end = 'response'
+  if (profile.kind !== undefined) end = 'end'
+  const facts = [sent, time, late > 0 && `${late} after the ${end}`, Number(failed) > 0 && `${String(failed)} failed`]
   return presentItems(facts).join(', ')
 }
 

@@ -208,7 +208,9 @@ t.test('the time of queries after the response is no part of that of the request
   t.match(profileMarkdown(late), /^8 queries, at least 35 ms\.$/m)
   t.match(profileMarkdown({ ...late, duration: 40 }), /^8 queries, at least 35 ms of 40 ms\.$/m)
   const sent = { ...group, count: 2, duration: 3, queries: [1, 30].map((start) => ({ ...group, start, duration: 1.5 })), groups: [group], findings: [] }
-  t.match(profileMarkdown(profile('000001', { duration: 4, collectors: { queries: { ...sent, failed: 0 } } })), /^2 queries, 3 ms, 1 after the response\.$/m)
+  const isSent = { duration: 4, collectors: { queries: { ...sent, failed: 0 } } }
+  t.match(profileMarkdown(profile('000001', isSent)), /^2 queries, 3 ms, 1 after the response\.$/m)
+  t.match(profileMarkdown(profile('000001', { ...isSent, kind: 'job' })), /^2 queries, 3 ms, 1 after the end\.$/m, 'a job has no response')
   t.end()
 })
 
