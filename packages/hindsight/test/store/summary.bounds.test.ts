@@ -127,5 +127,5 @@ t.test('the record of a profile that fits is its unchanged JSON, and a larger on
   const { json, summary } = boundedRecord(profile('000001', { logs: logs(1_000), collectors: { big: 1n } }), LIMIT)
   t.ok(Buffer.byteLength(json) <= LIMIT)
   t.match(JSON.parse(json), { collectors: { big: '1' } })
-  t.equal(summary.warnings, 1)
+  t.equal(summary.warnings, 0, 'not that lines were left out')
 })
