@@ -8,20 +8,20 @@ export const style = readAsset(import.meta.url, './logs.css')
 
 /**
  * The table of log lines, on the error page and in profiles; `limit`: characters of a message, and of its fields;
- * `end`: when the response ended, in milliseconds.
+ * `late`: the heading of the lines after `end`, in milliseconds.
  */
 export function logTable (
-  lines: readonly LogRecord[], editor: EditorLink | null, limit = Infinity, end = Infinity
+  lines: readonly LogRecord[], editor: EditorLink | null, limit = Infinity, late = { end: Infinity, title: '' }
 ): SafeHtml {
   const first = lines.find(isErrorOrWorse)
-  const firstLate = lines.find(({ offset = 0 }) => offset > end)
+  const firstLate = lines.find(({ offset = 0 }) => offset > late.end)
   const rows = lines.map((line) => {
     const { time, offset, level, channel, message, context, source } = line
     const classes = `log log-${level}${isNotification(line) ? ' event' : ''}`
     const from = source !== undefined &&
       html` <small>${placeElement(source.replace(/(:\d+):\d+$/, '$1'), editor)}</small>`
     const text = cutText(String(message), limit) || '(no message)'
-    const divider = line === firstLate && html`<tr class="stage"><th colspan="4">After the response</th></tr>`
+    const divider = line === firstLate && html`<tr class="stage"><th colspan="4">${late.title}</th></tr>`
     return html`${divider}<tr class="${classes}"${line === first && html` id="first-error"`}>
 <td><time datetime="${time}">${timeOfDay(String(time))}</time>\
 ${offset !== undefined && html` <small>+${formatTime(offset)}</small>`}</td>

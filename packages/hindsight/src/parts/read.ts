@@ -164,6 +164,11 @@ export function unexpectedIn (parts: readonly Part[], profile: Profile): string[
   return parts.flatMap((part) => valuesOf(part, profile, (data) => part.fact?.(data, profile))).map(shownSentence)
 }
 
+/** The heading of what came after the response, or after the end of a job. */
+export function afterTitle ({ kind }: Pick<Profile, 'kind'>): string {
+  return kind === undefined ? 'After the response' : 'After the end'
+}
+
 /** Sentences that are never the first one. */
 export function notesIn (parts: readonly Part[], profile: Profile): string[] {
   return parts.flatMap((part) => valuesOf(part, profile, (data) => part.note?.(data, profile))).map(shownSentence)

@@ -1,7 +1,7 @@
 import { followProfiles, NOTHING_FOUND } from '../../store/follow.js'
 import { markdownOf, partOf } from '../../reading/profile-markdown.js'
 import { parts } from '../../parts/index.js'
-import { leadOf, leadText, overview } from '../../parts/overview/index.js'
+import { leadOf, leadParagraph, overview } from '../../parts/overview/index.js'
 import { queries as queriesPart } from '../../parts/queries/index.js'
 import { dataOf, problemsOf, resultsOf } from '../../parts/read.js'
 import { isNoise, type Profile, type ProfileSummary } from '../../store/profile.js'
@@ -111,7 +111,7 @@ function leadLines (profile: Profile, terminal: Formatter): string[] {
   // A store of the application may hold anything.
   const [lead] = resultsOf([overview], profile, () => leadOf(profile, parts))
   if (lead === undefined || lead.mood === 'good') return []
-  return sentenceLines(leadText(profile, lead), terminal, lead.mood === 'bad' ? 'red' : 'yellow')
+  return sentenceLines(leadParagraph(profile, lead), terminal, lead.mood === 'bad' ? 'red' : 'yellow')
 }
 
 export const purge: Command = {

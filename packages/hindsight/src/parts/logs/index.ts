@@ -10,7 +10,7 @@ import { logTable, style } from '../../error-page/logs.js'
 import { logLine } from '../../error-page/render-text.js'
 import { shortFile } from '../../errors/stack-frame.js'
 import type { Profile } from '../../store/profile.js'
-import { isObject, lineOf, listOf, queryField } from '../read.js'
+import { afterTitle, isObject, lineOf, listOf, queryField } from '../read.js'
 import type { PanelView, Part, TimelineEntry } from '../part.js'
 import { alignItems, flattenPaths, type Section, type Values } from '../section.js'
 
@@ -101,7 +101,8 @@ function lineText (what: string, { message, source }: LogRecord): string {
   return presentItems([sentence, source !== undefined && `(${shortFile(lineOf(source))})`]).join(' ')
 }
 
-function filteredTable ({ logs, duration }: Profile, filter: Filter, { editor }: PanelView): HtmlValue {
+function filteredTable (profile: Profile, filter: Filter, { editor }: PanelView): HtmlValue {
+  const { logs, duration } = profile
   if (logs.length === 0) return noteText('No log messages.')
   const lines = logs.filter((line) => filter.events || !isNotification(line))
   const matching = lines.filter((line) => matches(line, filter))
@@ -110,7 +111,7 @@ function filteredTable ({ logs, duration }: Profile, filter: Filter, { editor }:
   return [
     filterForm(lines, logs.filter(isNotification).length, filter, matching.length),
     left > 0 && noteText(`${formatCount(left, 'line')} that are less severe or older are left out.`),
-    logTable(shown, editor, Infinity, duration)
+    logTable(shown, editor, Infinity, { end: duration, title: afterTitle(profile) })
   ]
 }
 

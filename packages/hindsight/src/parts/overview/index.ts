@@ -19,8 +19,8 @@ import {
   cutOffStatus, isFailure, isFollow, isJob, isSuccess, shownOutcome, type Profile, type ProfileSummary
 } from '../../store/profile.js'
 import {
-  addressOf, dataOf, findingOf, isObject, lineOf, listOf, notesIn, resultsOf, sentencesOf, timelineOf, unexpectedIn,
-  type Data, type Span
+  addressOf, afterTitle, dataOf, findingOf, isObject, lineOf, listOf, notesIn, resultsOf, sentencesOf, timelineOf,
+  unexpectedIn, type Data, type Span
 } from '../read.js'
 import { waitingSentences, type Waiting } from '../waiting/collector.js'
 import type { OverviewTile, PanelView, Part } from '../part.js'
@@ -50,7 +50,7 @@ export const overview: Part = {
       const sections = (name: OverviewTile['column']): SafeHtml[] => tiles.filter(({ column }) => column === name)
         .map(({ title, markup }) => title === '' ? markup : titledSection(title, markup))
       const { mood, sentence, others, late, isLateFirst } = leadOf(profile, view.parts)
-      const lateLinks = late.length > 0 && html`${afterText(profile)} ${late.map(({ panel, text }, i) =>
+      const lateLinks = late.length > 0 && html`${afterTitle(profile)}: ${late.map(({ panel, text }, i) =>
         html`${i > 0 && ', '}<a href="${addressOf(panel)}">${text}</a>`)}.`
       const first = withCode(sentence, view.editor)
       const lead = presentItems(isLateFirst ? [lateLinks, first] : [first, lateLinks])
@@ -68,7 +68,7 @@ ${view.differences}${relatedRequests(profile, view)}`
   ],
   markdown (_, profile, parts) {
     const lead = leadOf(profile, parts)
-    const sentences = [leadText(profile, lead), ...lead.others]
+    const sentences = [leadParagraph(profile, lead), ...lead.others]
     return [{ order: 0, title: 'What happened', blocks: sentences.map(escapeMarkdown) }]
   }
 }
@@ -107,9 +107,9 @@ export function leadOf (profile: Profile, parts: readonly Part[]): Lead {
 }
 
 /** The first paragraph about a profile as text. */
-export function leadText (profile: Profile, { sentence, late, isLateFirst }: Lead): string {
+export function leadParagraph (profile: Profile, { sentence, late, isLateFirst }: Lead): string {
   if (late.length === 0) return sentence
-  const after = `${afterText(profile)} ${late.map(({ text }) => text).join(', ')}.`
+  const after = `${afterTitle(profile)}: ${late.map(({ text }) => text).join(', ')}.`
   return isLateFirst ? `${after} ${sentence}` : `${sentence} ${after}`
 }
 
@@ -145,10 +145,6 @@ function lateWork (profile: Profile): LateWork[] {
   ] as const
   return all.filter(([, , count]) => count > 0)
     .map(([panel, isBad, count, one, many]) => ({ panel, text: formatCount(count, one, many), isBad }))
-}
-
-function afterText ({ kind }: Profile): string {
-  return `After the ${kind === undefined ? 'response' : 'end'}:`
 }
 
 function moodOf (profile: Profile): 'good' | 'bad' | 'plain' | 'warn' {
@@ -191,7 +187,7 @@ export function outcomeSentence (profile: Profile): string {
 /** What a request or a job has begun that has not ended: what it waits for, where that is known. */
 function waitingText (profile: Profile): string {
   const all = listOf(dataOf(profile, 'waiting').for)
-  // A query or a call that has not ended may be one that nobody waits for.
+  // The request may not wait for a query or a call that has not ended.
   const shown = all.find(({ kind }) => kind === 'await' || kind === 'promise') ?? all[0]
   if (shown === undefined) return ''
   const waiting = { in: null, for: [shown], traced: false } as unknown as Waiting

@@ -6,7 +6,7 @@ import { formatCount, cutText, html, presentItems, unbrokenUnits, wordFor, type 
 import { NUMBER_COMPARISON, type Part, type PartTime, type TimelineEntry } from '../part.js'
 import { comparedNames, namesNotReached } from '../pairing.js'
 import {
-  addressOf, dataOf, firstOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data
+  addressOf, afterTitle, dataOf, firstOf, groupedBy, lineOf, listOf, numberOf, timeOf, withLate, type Data
 } from '../read.js'
 import { queryLog } from './collector.js'
 import type { QueryGroup } from './groups.js'
@@ -204,9 +204,8 @@ function sentence (data: Data, profile: Pick<Profile, 'duration' | 'kind'>): str
   // Those at the same time may take longer than the request.
   const isLonger = Number(duration) > profile.duration
   if (late === 0 && !isLonger) time += ` of ${formatTime(profile.duration)}`
-  let end = 'response'
-  if (profile.kind !== undefined) end = 'end'
-  const facts = [sent, time, late > 0 && `${late} after the ${end}`, Number(failed) > 0 && `${String(failed)} failed`]
+  const after = afterTitle(profile).toLowerCase()
+  const facts = [sent, time, late > 0 && `${late} ${after}`, Number(failed) > 0 && `${String(failed)} failed`]
   return presentItems(facts).join(', ')
 }
 

@@ -8,7 +8,9 @@ import {
 import type { PanelView, Part } from '../part.js'
 import { blockSentence, blocksOf, budgetOf } from '../performance/index.js'
 import { recordForm } from '../cpu/record-form.js'
-import { addressOf, dataOf, lineOf, numberOf, queryField, timelineOf, timeOf, type Span } from '../read.js'
+import {
+  addressOf, afterTitle, dataOf, lineOf, numberOf, queryField, timelineOf, timeOf, type Span
+} from '../read.js'
 import { timelineRows, type Row } from './rows.js'
 
 /** Rows of a page. */
@@ -102,7 +104,7 @@ function waterfall (rows: readonly Row[], chosen: readonly Row[], axis: Axis, vi
   }
   const isLate = ({ entries }: Row): boolean => axis.isLate((entries as [Span])[0].start)
   const late = items(rows.filter(isLate))
-  const title = presentItems(['After the response', isBroken(axis) && 'on another scale']).join(', ')
+  const title = presentItems([axis.lateTitle, isBroken(axis) && 'on another scale']).join(', ')
   const chart = [items(rows.filter((row) => !isLate(row))), late && [html`<h3>${title}</h3>`, late]]
   return html`
 <div class="waterfall">${scale(axis)}${chart}</div>`
@@ -149,6 +151,7 @@ function axisOf (profile: Profile, spans: readonly Span[]) {
     end,
     total,
     ready: numberOf(firstByte),
+    lateTitle: afterTitle(profile),
     isLate: (time: number) => appTime(time) > end,
     position,
     at: (time: number) => position(appTime(time))

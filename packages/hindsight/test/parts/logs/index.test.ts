@@ -77,9 +77,10 @@ t.test('of a very long log the most severe and the latest lines are shown', asyn
 
 t.test('a row divides the lines that came after the response', async t => {
   const at = (offset: number) => line('info', `at ${offset}`, { offset })
-  const rows = (logs: ReturnType<typeof at>[]) =>
-    texts(shown(logsPanel, profile('000001', { duration: 20, logs })), 'tbody tr').map((text) => text.replace(/^.*(?=at )/, ''))
+  const rows = (logs: ReturnType<typeof at>[], kind?: 'job') =>
+    texts(shown(logsPanel, profile('000001', { duration: 20, logs, ...kind && { kind } })), 'tbody tr').map((text) => text.replace(/^.*(?=at )/, ''))
   t.same(rows([at(1), at(20), at(21), at(30)]), ['at 1', 'at 20', 'After the response', 'at 21', 'at 30'])
+  t.same(rows([at(1), at(21)], 'job'), ['at 1', 'After the end', 'at 21'])
   t.same(rows([at(1), at(20)]), ['at 1', 'at 20'])
 })
 

@@ -58,7 +58,7 @@ t.test('a job that has not ended is summarized by what it waits for', async t =>
   const waiting = { in: null, for: [wait], traced: true }
   t.match(outcomeSentence(job({ waiting })), /^The job import had not ended after 12\.2 s\. Not ended: await in fetchPrices, .*src\/prices\.ts:14, for 12 s\.$/)
   const call = { kind: 'outgoing HTTP call', name: 'GET http://audit.test/', source: '/app/src/audit.ts:3', start: 100 }
-  t.match(outcomeSentence(job({ waiting: { ...waiting, for: [call, wait] } })), /Not ended: await in fetchPrices/, 'not a call that nobody awaits')
+  t.match(outcomeSentence(job({ waiting: { ...waiting, for: [call, wait] } })), /Not ended: await in fetchPrices/, 'not a call that may not be awaited')
   t.match(outcomeSentence(job({ waiting: { ...waiting, for: [null, wait] } })), /Not ended: await in fetchPrices/, 'odd data')
   t.equal(outcomeSentence(job({ waiting: { ...waiting, for: [] } })), 'The job import had not ended after 12.2 s.')
 })

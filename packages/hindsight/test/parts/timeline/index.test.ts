@@ -186,6 +186,8 @@ t.test('work is below the step or span in which it began, and equal work is one 
 t.test('what came after the response is below it, and may take longer than the request', async t => {
   const root = shown(timeline, { ...whole, logs: [line('info', 9.5), line('warn', 5_000, 'later')] })
   t.equal(texts(root, '.waterfall h3').join(), 'After the response, on another scale')
+  const late = { ...whole, kind: 'job' as const, logs: [line('info', 10.5)] }
+  t.equal(texts(shown(timeline, late), '.waterfall h3').join(), 'After the end')
   t.same(outline(root.querySelector('.waterfall h3 + ol')), ['later'])
   t.same(texts(root, '.scale text').slice(-3), ['8 ms', '10 ms', '5 s'])
   t.same(attributes(root, '.scale .break', 'x').flat(), ['80%'], 'the ground is another one where the scale changes')
