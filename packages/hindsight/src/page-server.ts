@@ -30,6 +30,7 @@ export function pageServer (app: FastifyInstance) {
   const mayAsk = (path: string, request: FastifyRequest): boolean =>
     [MCP_PATH, ...PAGE_PATHS].includes(path.slice(base.length)) ? isDebugClient(request) : mayReceiveDetails(request)
   function serve (raw: IncomingMessage, response: ServerResponse): void {
+    // The application has not blocked its requests meanwhile.
     pages ??= trackInternalWork(async () => await openPages(app))
     pages.then((instance) => { doInternalWork(() => instance.routing(raw, response)) }, (error: unknown) => {
       // The next request may succeed.

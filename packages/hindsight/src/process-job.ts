@@ -48,7 +48,7 @@ export async function watchProcess (options: HindsightOptions): Promise<void> {
   let raised: { error: unknown } | undefined
   let child: ChildProcess | undefined
   const onChild = (message: unknown): void => { child = (message as { process: ChildProcess }).process }
-  // Also that of a job or a request: where it was not handled, it ends the process.
+  // An uncaught error of a job or a request ends the process, too.
   const onUncaught = (error: unknown): void => { raised = { error } }
   const onExit = (code: number): void => {
     if (raised === undefined && STOPPED.includes(code)) return
@@ -113,10 +113,12 @@ function pluginsOf (tree: string): Array<{ name: string, duration: number }> {
     if (duration === undefined) return []
     const depth = branch.length / 2 - 2
     hidden = hidden.filter((around) => around < depth)
+    if (name === 'bound _after') {
+      // What `after` has registered is nested in the plugin that has called it.
+      hidden.push(depth)
+      return []
+    }
     const indent = '\u2003'.repeat(depth - hidden.length)
-    // What it has registered is nested in the plugin that has called `after`.
-    if (name === 'bound _after') hidden.push(depth)
-    else return [{ name: `${indent}${name}`, duration: Number(duration) }]
-    return []
+    return [{ name: `${indent}${name}`, duration: Number(duration) }]
   })
 }

@@ -18,9 +18,9 @@ const MAX_MESSAGE = 500
 const MAX_NAME = 100
 /** Errors that are followed from those with which a request ended. */
 const MAX_RELATED = 1_000
-/** An application may replace the class. */
-const DOM_EXCEPTION: object = DOMException.prototype
-const { name: domName, message: domMessage } = Object.getOwnPropertyDescriptors(DOMException.prototype)
+// Read once: an application may replace the class.
+const DOM_PROTOTYPE: object = DOMException.prototype
+const { name: DOM_NAME, message: DOM_MESSAGE } = Object.getOwnPropertyDescriptors(DOMException.prototype)
 const RELATED = ['cause', 'errors', 'error', 'suppressed'] as const
 
 /** An error that was caught, masked; `values` are the variables of the call when it was thrown. */
@@ -67,15 +67,16 @@ function readDomException (error: unknown, accessor: PropertyDescriptor): string
   try {
     return accessor.get?.call(error) as string
   } catch {
-    // It throws for an imitation.
+    // The accessor throws for an object that has only the prototype.
     return undefined
   }
 }
 
-/** No trap of a proxy runs. */
+/** Whether a value inherits from DOMException. Unlike for `instanceof`, no trap of a proxy runs. */
 function inheritsDomException (value: unknown): boolean {
-  for (let holder = value; Object(holder) === holder && !types.isProxy(holder);) {
-    if (holder === DOM_EXCEPTION) return true
+  let holder = value
+  while (Object(holder) === holder && !types.isProxy(holder)) {
+    if (holder === DOM_PROTOTYPE) return true
     holder = Object.getPrototypeOf(holder)
   }
   return false
@@ -108,17 +109,17 @@ function describeError (error: unknown, call: ThrownError['call'], mask: Mask): 
 
 /** The class of an error, or the name that it was given; `Thrown` with the type of another value. */
 function nameWithoutCode (error: unknown): string {
-  const ofDom = readDomException(error, domName)
-  const isError = ofDom !== undefined || types.isNativeError(error)
+  const nameOfDom = readDomException(error, DOM_NAME)
+  const isError = nameOfDom !== undefined || types.isNativeError(error)
   if (!isError) return `Thrown ${error === null ? 'null' : typeof error}`
   const name = readData(error, 'name')
   const constructor = readData(readData(error, 'constructor'), 'name')
-  const [found = 'Error'] = [name, ofDom, constructor].filter((one) => typeof one === 'string' && one !== 'Error')
+  const [found = 'Error'] = [name, nameOfDom, constructor].filter((one) => typeof one === 'string' && one !== 'Error')
   return String(found)
 }
 
 function messageWithoutCode (error: unknown): string {
-  const ofObject = readData(error, 'message') ?? readDomException(error, domMessage)
+  const ofObject = readData(error, 'message') ?? readDomException(error, DOM_MESSAGE)
   const message = Object(error) === error ? ofObject : inspectValue(error)
   return typeof message === 'string' ? message : ''
 }

@@ -3,9 +3,7 @@ import { DATA_NOTE, hintParts, messageParts } from '../error-page/render-text.js
 import { shortFile } from '../errors/stack-frame.js'
 import { mainCause } from '../errors/exception.js'
 import { STATUS_CODES } from '../http/node-http.js'
-import {
-  byOrder, CODE_OR_INPUT, hintsOf, isObject, resultsOf
-} from '../parts/read.js'
+import { byOrder, CODE_OR_INPUT, hintsOf, isObject, resultsOf } from '../parts/read.js'
 import { parts as allParts } from '../parts/index.js'
 import type { MarkdownSection, Part } from '../parts/part.js'
 import { cutOffStatus, shownOutcome, type Profile } from '../store/profile.js'

@@ -117,11 +117,10 @@ export class JobRecorder implements JobRunner {
   exit (code: number): void {
     for (const trace of this.#open) {
       const { facts: { kind }, recording: { otherErrors } } = trace
-      // Those of a job were not caught. The application may have handled them where the process exits with 0.
-      const uncaught = code !== 0 && otherErrors.length > 0
-      this.fail(trace, uncaught
-        ? otherErrors.at(-1)
-        : exitError(`The process exited with code ${code} before the ${kind} ended`))
+      let error: unknown = exitError(`The process exited with code ${code} before the ${kind} ended`)
+      // Nobody caught the last error of the job. With the code 0, the application has handled it.
+      if (code !== 0 && otherErrors.length > 0) error = otherErrors.at(-1)
+      this.fail(trace, error)
     }
   }
 

@@ -175,8 +175,8 @@ export function shareTime (
     if (kind.rank === 2) addClaim(lines, { start: work.startedAt, end: awaitedUntil, isSync, group })
     else group.duration += claim(work.startedAt, awaitedUntil, isSync)
   }
-  const waits = works.filter(({ work }) => awaitedTo(work) !== undefined).flatMap(({ work }) => waitOf(work) ?? [])
-    .map((work) => ({ kind: CONNECTIONS, work }))
+  const awaited = works.filter(({ work }) => awaitedTo(work) !== undefined)
+  const waits = awaited.flatMap(({ work }) => waitOf(work) ?? []).map((work) => ({ kind: CONNECTIONS, work }))
   const inOrder = [...works, ...waits].toSorted((a, b) => a.work.startedAt - b.work.startedAt)
   for (const { kind, work } of inOrder) if (kind.rank === undefined) addWork(kind, work)
   const recorded = new Set(groups.values())

@@ -50,7 +50,7 @@ function isUnasked (profile: Profile): boolean {
   return mayBe && UNASKED.test(percentDecoded(path) ?? path)
 }
 
-/** Whether an error was raised, and not only a 404 as such. */
+/** Whether another error was raised than one with the status 404. */
 function hasOtherError (profile: Profile): boolean {
   const last = profile.exceptions.at(-1)
   return profile.collectors.otherErrors !== undefined || (last !== undefined && last.statusCode !== 404)

@@ -95,7 +95,7 @@ export const job = definePart<JobTrace>({
   }
 })
 
-/** The times of plugins, whole and without those nested in each, which follow it with one more blank. */
+/** The time of each plugin, and its time `alone`: without the plugins in it, whose names have one blank more. */
 function pluginTimes (plugins: unknown): Array<{ name: string, whole: number, alone: number }> {
   const around: Array<{ alone: number }> = []
   return listOf(plugins).map(({ name, duration }) => {

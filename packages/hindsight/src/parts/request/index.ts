@@ -42,7 +42,7 @@ export const request: Part<Data> = {
     render: (data, profile) => html`<div class="messages"><div class="message-part">${requestPart(data, profile)}</div>
 <div class="message-part">${responsePart(profile)}</div></div>`
   },
-  // It may be expected.
+  // No fact: the application may expect a stream.
   sentence: (_, profile) => streamedSentence(dataOf(profile, 'response').streamed),
   overview: (data, profile) => [
     { order: 50, title: 'Request body', column: 'side', value: bodyExcerpt(data) },

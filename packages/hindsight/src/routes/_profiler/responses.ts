@@ -96,7 +96,7 @@ export function formatOf (request: FastifyRequest, reply: FastifyReply): 'html' 
 
 export function sendHtml (reply: FastifyReply, render: (nonce: Nonces) => SafeHtml): FastifyReply {
   const { script, style } = noncesOf(traceOf(reply.request))
-  // The requests that wait meanwhile are not blocked by the application.
+  // The application has not blocked its requests meanwhile.
   const page = doInternalWork(() => String(render({ script, style })))
   return reply
     .header('content-security-policy', pagePolicy({ script, style }))
