@@ -12,8 +12,7 @@ const inspectorChannel = channel('fastify-hindsight:inspector')
 const PHASES = { starting: 0, connected: 1, ended: 2 }
 /** The places in the memory that is shared with the thread. */
 const PHASE = 0
-const RESTING = 1
-const RESTS = 2
+const RESTS = 1
 /** Milliseconds that the process waits for the end of the session. */
 const STOP_TIMEOUT = 500
 /** The text of Node.js options that start its inspector, or the coverage of its test runner. */
@@ -36,7 +35,7 @@ class Inspection {
   ended: Promise<unknown> = Promise.resolve()
   #worker: Worker | null = null
   #wasStarted = false
-  readonly #state = new Int32Array(new SharedArrayBuffer(12))
+  readonly #state = new Int32Array(new SharedArrayBuffer(8))
 
   /** Starts the thread of the process, unless something else inspects it. The first call only has an effect. */
   start (): void {
@@ -72,12 +71,17 @@ class Inspection {
 
   /** Whether the thread reads no variables for a while: it has done so too often. */
   get isResting (): boolean {
-    return this.#worker !== null && Atomics.load(this.#state, RESTING) === 1
+    return this.#worker !== null && this.rests % 2 === 1
   }
 
-  /** How often it has rested. */
+  /** How often such a time has begun and ended: odd while it lasts. */
   get rests (): number {
     return Atomics.load(this.#state, RESTS)
+  }
+
+  /** Whether the thread read no variables at a time since `rests` was taken. */
+  hasRested (rests: number): boolean {
+    return this.isResting || this.rests !== rests
   }
 
   /** A step of the comparison of the functions that two requests run; the last one returns those of one of them. */
@@ -110,7 +114,6 @@ class Inspection {
 
   #end (): void {
     this.#worker = null
-    Atomics.store(this.#state, RESTING, 0)
     inspectorChannel.unsubscribe(answer)
     process.off('exit', this.#stopAndWait)
   }

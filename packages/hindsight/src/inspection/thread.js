@@ -8,8 +8,7 @@ const CONNECTED = 1
 const ENDED = 2
 /** The places in `state`, which is shared with the application's thread. */
 const PHASE = 0
-const RESTING = 1
-const RESTS = 2
+const RESTS = 1
 
 /** The places in `heartbeat`: turns of the application's event loop, and whether requests are open. */
 const TURNS = 0
@@ -249,16 +248,22 @@ function count (duration) {
     reads = 0
   }
   if (reads < limits.reads && allowance > 0) return
-  const time = Math.max(second + 1_000 - now, -allowance / limits.share)
+  const untilNextSecond = reads < limits.reads ? 0 : second + 1_000 - now
+  const time = Math.max(untilNextSecond, -allowance / limits.share)
   setPausing(false)
   setTimeout(() => setPausing(true), time).unref()
 }
 
-function setPausing (isPausing) {
+/** Begins or ends a rest: it ends when V8 pauses again, which the application's thread has to accept first. */
+async function setPausing (isPausing) {
   if (!isOn || isCovering) return
-  Atomics.store(state, RESTING, isPausing ? 0 : 1)
-  if (!isPausing) Atomics.add(state, RESTS, 1)
-  post('Debugger.setPauseOnExceptions', { state: isPausing ? 'all' : 'none' })
+  if (!isPausing) setResting(true)
+  await post('Debugger.setPauseOnExceptions', { state: isPausing ? 'all' : 'none' })
+  if (isPausing && !isCovering) setResting(false)
+}
+
+function setResting (isResting) {
+  if (Atomics.load(state, RESTS) % 2 !== Number(isResting)) Atomics.add(state, RESTS, 1)
 }
 
 /** Asks which call blocks the event loop. */

@@ -74,7 +74,7 @@ export class JobRecorder implements JobRunner {
     this.#open.delete(trace)
     this.#attempt(() => {
       const { recording } = trace
-      recording.failure = { error, after: null, unread: inspection.isResting }
+      recording.failure = { error, after: null, unread: inspection.hasRested(recording.rests) }
       recording.failures = [error]
       if (!recording.isRecording) {
         recording.isPartial = true
@@ -91,7 +91,7 @@ export class JobRecorder implements JobRunner {
     this.#open.delete(trace)
     for (const part of parts) part.end?.(trace, parts, error instanceof ProcessExitError ? error : undefined)
     recording.timing.endedAt = performance.now()
-    recording.missesThrown ||= inspection.rests !== recording.rests || inspection.isResting
+    recording.missesThrown ||= inspection.hasRested(recording.rests)
     recording.work?.end(recording.timing.endedAt)
     const { token = '', failure } = recording
     if (!recording.isRecording || (failure !== null && !this.#keepsFailure())) return trace.context.release()

@@ -177,7 +177,7 @@ export class Recorder {
     const isOfNotFound = recording.events?.currentCode === 'not-found handler'
     const after = recording.timing.handlerEnd === 0 ? null : 'handler'
     const [refused] = this.#services.parts.flatMap(({ fail }) => fail?.(trace, error) ?? [])
-    recording.failure = { error, after, isOfNotFound, refused, unread: inspection.isResting }
+    recording.failure = { error, after, isOfNotFound, refused, unread: inspection.hasRested(recording.rests) }
     if (this.#services.debug) recording.failure.calls = callsBefore(reply.send, MAX_CALLS)
     if (earlier !== null) {
       recording.raisedBy = null
@@ -275,7 +275,7 @@ export class Recorder {
     for (const part of parts) part.end?.(trace, parts, error)
     this.#newest = undefined
     recording.timing.endedAt = performance.now()
-    recording.missesThrown ||= inspection.rests !== recording.rests || inspection.isResting
+    recording.missesThrown ||= inspection.hasRested(recording.rests)
     recording.work?.end(recording.timing.endedAt)
     const isClosed = error instanceof ClientGoneError || error instanceof NoResponseError
     if (this.#services.lifecycle !== null && recording.isRecording && isClosed) {

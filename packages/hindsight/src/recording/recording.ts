@@ -137,7 +137,7 @@ export class Recording {
   thrown?: ThrownError[]
   /** Whether it has not seen all of them. */
   missesThrown = false
-  /** How often it had rested when the request began. */
+  /** `rests` of the inspection when the request began. */
   rests = 0
   /** The not-found or method-not-allowed error of a request without a route that the application answers. */
   routeError: Error | null = null
