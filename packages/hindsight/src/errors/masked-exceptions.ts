@@ -53,8 +53,13 @@ function addValues (
     const excerpt = excerptAt(place.file, place.line)
     last.frames = [{ ...place, own: true, ...excerpt && { excerpt } }]
   }
-  const isMissing = unread === true && chain.every(({ values }) => values === undefined)
+  const isMissing = unread === true && chain.every(({ values }) => values === undefined) && chain.some(hasVariables)
   if (last !== undefined && isMissing) addNote(last, 'Its variables were not read: too many errors were thrown.')
+}
+
+/** Whether a function of the application has thrown it, not only awaited it. What is no error has no stack. */
+function hasVariables ({ frames }: FlattenedException): boolean {
+  return frames.length === 0 || frames.some((frame) => frame.own && !frame.function.startsWith('async '))
 }
 
 /** Causes of an error that are not listed again as other errors. */
