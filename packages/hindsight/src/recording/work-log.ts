@@ -55,8 +55,8 @@ export interface TimeBudget {
   /** Idle, and nothing was recorded that the request waited for. */
   waiting: number
   isShared: boolean
-  /** Milliseconds since the request arrived, and milliseconds of CPU time that are not work of Hindsight. */
-  blocks: Array<{ start: number, duration: number, calls?: BlockedCall[] }>
+  /** Milliseconds since the request arrived; `duration`: milliseconds of CPU time that are not work of Hindsight. */
+  blocks: Array<{ start: number, end: number, duration: number, calls?: BlockedCall[] }>
   collections: Array<{ start: number, duration: number }>
 }
 
@@ -131,8 +131,9 @@ export class WorkLog {
       hindsight: roundTime(Math.max(0, hindsight - internal) + captured),
       collection: roundTime(collections.reduce((sum, { start, end }) => sum + end - start, 0)),
       isShared: this.#isShared ?? this.#loop.isShared(),
-      blocks: blocksIn(time).map(({ start, cpu, calls = [] }) => ({
+      blocks: blocksIn(time).map(({ start, end, cpu, calls = [] }) => ({
         start: roundTime(start - since),
+        end: roundTime(end - since),
         duration: roundTime(cpu),
         ...calls.length > 0 && { calls: calls.map((call) => ({ ...call, function: mask.text(call.function) })) }
       })),

@@ -325,11 +325,11 @@ function recordCommand ({ method, url }: Profile): string {
   return `For the line of code, record a CPU profile: curl -H '${CPU_HEADER}: 1' '${url.replaceAll("'", '%27')}'`
 }
 
-/** The hook or handler of the application that had begun, and had not ended, when the longest block began. */
+/** The hook or handler of the application that had begun, and had not ended, in the middle of the longest block. */
 function placeOfBlock (data: Data, { events, route }: Profile): string | undefined {
   const block = longestBlock(data)
   if (block === undefined) return undefined
-  const middle = block.start + block.duration / 2
+  const middle = (block.start + block.end) / 2
   const covers = (start: unknown, duration: unknown): boolean =>
     Number(start) <= middle && middle <= Number(start) + Number(duration)
   const hook = events.find(({ source, start, duration }) => source !== undefined && covers(start, duration))

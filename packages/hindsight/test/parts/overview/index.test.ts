@@ -64,7 +64,7 @@ t.test('a job that has not ended is summarized by what it waits for', async t =>
 })
 
 t.test('what a request that has not ended waits for is before what blocked it', async t => {
-  const block = { start: 1, duration: 68 }
+  const block = { start: 1, end: 71, duration: 68 }
   const budget = { work: [], javascript: 70, sending: 0, waiting: 6_000, collection: 0, isShared: false, blocks: [block], collections: [] }
   const waiting = { in: { name: 'the handler', source: null, start: 0 }, for: [{ kind: 'query', name: 'select 1', source: null, start: 60 }], traced: false }
   const lead = (changes: object) => JSDOM.fragment(markup(overviewPanel, profile('000001', {
@@ -93,7 +93,8 @@ t.test('what the application may not expect is before the time of a success', as
 })
 
 t.test('the overview and the Markdown have the same sentences in one order', async t => {
-  const budget = { work: [], javascript: 70, sending: 0, waiting: 130, collection: 0, isShared: false, blocks: [{ start: 1, duration: 68 }], collections: [] }
+  const blocks = [{ start: 1, end: 71, duration: 68 }]
+  const budget = { work: [], javascript: 70, sending: 0, waiting: 130, collection: 0, isShared: false, blocks, collections: [] }
   const changes = [{ part: 'response', text: 'response.email was removed (additional)', schema: 'response/200/properties' }]
   const streamed = { isHijacked: false, isClosedByClient: false, chunks: 5, bytes: 45 }
   const caughtErrors = { count: 1, lines: [{ count: 1, function: '', source: 'src/a.js:1', errors: [{ name: 'Error', message: 'no' }] }] }
