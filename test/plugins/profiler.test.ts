@@ -6,8 +6,12 @@ t.test('each request has a token, and the profile is found by it', async t => {
   const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => app.inject(`/${n}?n=${n}`)))
   const tokens = answers.map(({ headers }) => String(headers['x-debug-token']))
   for (const token of tokens) t.match(token, /^[0-9a-f]{6}$/)
-  t.equal(new Set(tokens).size, 100)
-  for (const [n, answer] of answers.entries()) t.equal((await profileOf(app, answer)).url, `http://localhost/${n}?n=${n}`)
+  // In one of 3,000 runs two random tokens are equal.
+  const once = tokens.filter((token, n) => tokens.every((other, i) => i === n || other !== token))
+  t.ok(once.length >= 98, String(once.length))
+  for (const [n, answer] of answers.entries()) {
+    if (once.includes(tokens[n] ?? '')) t.equal((await profileOf(app, answer)).url, `http://localhost/${n}?n=${n}`)
+  }
 })
 
 t.test('the profile has the facts of the request', async t => {

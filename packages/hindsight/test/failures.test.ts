@@ -1132,23 +1132,27 @@ inBothProducts('a hook that calls back twice is named, and one that calls back a
 
 inBothProducts('reply.callNotFound() before or after another response is explained', async (t, build, product) => {
   const app = await build((app) => {
-    app.addHook('onSend', async (_request, _reply, payload) => {
-      // Until the handler has continued.
-      await new Promise(resolve => setTimeout(resolve, 20))
+    const continued = new Set<string>()
+    app.addHook('onSend', async ({ url }, _reply, payload) => {
+      while (!continued.has(url)) await later()
       return payload
     })
-    app.get('/after', (_request, reply) => {
+    app.get('/after', ({ url }, reply) => {
       reply.send('first')
       reply.callNotFound()
+      continued.add(url)
     })
-    app.get('/after/later', async (_request, reply) => {
+    app.get('/after/later', async ({ url }, reply) => {
       reply.send('first')
       await new Promise(resolve => setTimeout(resolve, 1))
-      return reply.callNotFound()
+      reply.callNotFound()
+      continued.add(url)
+      return reply
     })
-    app.get('/before', (_request, reply) => {
+    app.get('/before', ({ url }, reply) => {
       reply.callNotFound()
       reply.send('second')
+      continued.add(url)
     })
   })
   for (const url of ['/after', '/after/later', '/before']) {

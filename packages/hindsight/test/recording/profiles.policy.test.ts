@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -85,9 +86,10 @@ for (const [settings, text] of [[{ onlyExceptions: true }, 'only failures'], [{ 
           await sleep(20)
           throw new Error('broken')
         })())))
-        app.get('/slow', async () => {
+        app.get('/slow', async (request) => {
+          const closed = once(request.raw.socket, 'close')
           socket.destroy()
-          await sleep(100)
+          await closed
           return 'x'
         })
       }, { debug: false, profiler: { production: true, ...settings } })

@@ -172,8 +172,13 @@ inBothProducts('no planted secret is shown of a failure, of a caught error, or o
     }
   }
   t.same(leaks, [])
-  const { headers } = await fetch(`${address}/blocking`)
-  const { profile, shown } = await surfaces(address, String(headers.get('x-debug-token')))
-  t.match(JSON.stringify(profile.collectors.performance), /"calls":\[\{"function":"\*{6}"/)
-  t.notOk(shown.some((one) => one.includes(token)))
+  let budget = ''
+  // A block has no call where the thread that asks for it gets no CPU.
+  for (let tries = 0; tries < 10 && !budget.includes('"calls"'); tries++) {
+    const { headers } = await fetch(`${address}/blocking`)
+    const { profile, shown } = await surfaces(address, String(headers.get('x-debug-token')))
+    budget = JSON.stringify(profile.collectors.performance)
+    t.notOk(shown.some((one) => one.includes(token)))
+  }
+  t.match(budget, /"calls":\[\{"function":"\*{6}"/)
 })

@@ -58,7 +58,7 @@ async function buildApplication ({ declare, routesDir = NO_ROUTES, server = {}, 
 
 /** The message of the error with which an application with these options does not start. */
 export async function refusal (options: object, plugin: FastifyPluginAsync<ServiceOptions> = service): Promise<string> {
-  const app = Fastify()
+  const app = Fastify({ pluginTimeout: PLUGIN_TIMEOUT })
   try {
     await app.register(plugin, { debug: true, ...(plugin === service && { session: { secret: SECRET } }), ...options })
     await app.ready()

@@ -56,7 +56,7 @@ export function declareReplies (app: FastifyInstance, recorder: Recorder): void 
   })
   app.get('/slow', async () => {
     recorder.note('slow handler started')
-    await sleep(1_000, undefined, { ref: false })
+    await sleep(60_000, undefined, { ref: false })
   })
   app.get('/users/:id', { constraints: { version: '1.0.0' } }, async ({ params }) => params)
   app.route({ method: ['PUT', 'PATCH'], url: '/several', handler: async ({ method }) => method })

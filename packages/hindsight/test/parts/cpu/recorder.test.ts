@@ -35,7 +35,7 @@ function spin (milliseconds: number): void {
 
 function declare (app: FastifyInstance): void {
   app.get('/busy', async () => {
-    spin(60)
+    spin(200)
     return 'done'
   })
   app.get('/hostile', async () => hostile())
@@ -207,7 +207,7 @@ inBothProducts('one recording runs at a time: the second profile has a note, the
 inBothProducts('a recording ends after 30 seconds, and the next one may begin', async (t, build) => {
   const waiting = deferred<string>()
   const begun = deferred<void>()
-  const moments = [begun.promise.then(() => spin(60)), NEVER]
+  const moments = [begun.promise.then(() => spin(200)), NEVER]
   t.intercept(globalThis, 'setTimeout', { value: limitsAt(30_000, moments) })
   const app = await build((app) => {
     declare(app)

@@ -1,4 +1,5 @@
 // What an application may do with pg: its output is the same with and without the preload.
+import { once } from 'node:events'
 import { createRequire } from 'node:module'
 import { inspect, types } from 'node:util'
 import Fastify from 'fastify'
@@ -30,7 +31,8 @@ const tenants = new Tenants({ connectionString, max: 2 })
 const pool = new pg.Pool({ connectionString, max: 1, idleTimeoutMillis: 1 })
 note(tenants instanceof Tenants, tenants instanceof Pool, tenants instanceof pg.Pool, pool instanceof Pool, pool instanceof Tenants)
 note(require('pg').Pool === Pool, pg.Client === Client, Object.keys(pg).sort(), Object.keys(pool), pool.constructor.name, Pool.name, Pool.length)
-note(types.isProxy(pool), types.isPromise(pool.query('select 1')), Object.getPrototypeOf(pool) === Pool.prototype, Pool.prototype.constructor.name)
+const selected = pool.query('select 1')
+note(types.isProxy(pool), types.isPromise(selected), Object.getPrototypeOf(pool) === Pool.prototype, Pool.prototype.constructor.name)
 note(Object.getOwnPropertyNames(Pool), String(Pool) === String(Pool.prototype.constructor), 'Pool' in pg, Object.prototype.toString.call(pg))
 try {
   note(typeof pg.native)
@@ -44,6 +46,11 @@ pg.types.setTypeParser(20, BigInt)
 // Events, callbacks, promises, transactions, prepared statements, cursors and streams.
 const events = []
 for (const name of ['connect', 'acquire', 'release', 'remove']) pool.on(name, (...args) => events.push([name, args.length, args.at(-1)?.constructor?.name]))
+// A client of the pool is removed when its server has closed the connection.
+let removed = once(pool, 'remove')
+await selected
+await removed
+removed = once(pool, 'remove')
 const app = Fastify()
 app.get('/', async () => {
   note((await pool.query('select 8::bigint as big')).rows, await new Promise((resolve) => pool.query('select $1::int as n', [2], (error, { rows }) => resolve([error, rows]))))
@@ -59,12 +66,14 @@ app.get('/', async () => {
   for await (const { n } of client.query(new QueryStream('select generate_series(6, 7) as n'))) note(n)
   client.release()
   note((await tenants.query('select count(*) from item')).rows, tenants.sent)
+  await removed
+  removed = once(pool, 'remove')
   note(await pool.query('select nothing').catch(({ name, code, position }) => [name, code, position]))
   return 'ok'
 })
 const { headers } = await app.inject('/')
 note(tenants.totalCount, tenants.idleCount)
-await Promise.all([pool.end(), tenants.end()])
+await Promise.all([removed, pool.end(), tenants.end()])
 note(events)
 const token = headers['x-debug-token']
 const { collectors: { queries } } = (await app.inject(`/_profiler/${token}.json`)).json()

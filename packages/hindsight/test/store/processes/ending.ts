@@ -10,7 +10,7 @@ const storage = new SqliteStorage({ path, closeDelay: 60_000 })
 const profiler = new Profiler({ storage })
 process.prependListener('exit', () => {
   profiler.exit()
-  profiler.settle(performance.now() + 500)
+  profiler.settle(performance.now() + (way === 'locked' ? 500 : 60_000))
 })
 // The thread runs already, as it does in a service.
 await storage.put([recordOf(profile('000001'))])
