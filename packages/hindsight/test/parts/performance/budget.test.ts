@@ -461,7 +461,7 @@ inBothProducts('requests for pages of the profiler are no other requests', async
 
 inBothProducts('garbage collections are known of a request that does not wait for anything', async (t, build) => {
   const app = await build((app) => {
-    app.get('/', () => Array.from({ length: 300_000 }, (_, i) => ({ i, text: `${i}`.repeat(3) })).length)
+    app.get('/', () => Array.from({ length: 1_000_000 }, (_, i) => ({ i, text: `${i}`.repeat(3) })).length)
   })
   const response = await app.inject('/')
   // Reading a profile at once makes it before the collections are known, which takes some turns of the event loop.
