@@ -39,7 +39,7 @@ export function exceptionsOf (trace: WorkTrace): FlattenedException[] {
   return recording.exceptions
 }
 
-/** Adds the variables of a thrown value that is no object, or why those of an error are missing. */
+/** Adds the variables of a thrown value that is no object, or why those of an error may be missing. */
 function addValues (
   chain: FlattenedException[], trace: WorkTrace, { error, unread }: { error: unknown, unread?: boolean }
 ): void {
@@ -53,13 +53,8 @@ function addValues (
     const excerpt = excerptAt(place.file, place.line)
     last.frames = [{ ...place, own: true, ...excerpt && { excerpt } }]
   }
-  const isMissing = unread === true && chain.every(({ values }) => values === undefined) && chain.some(hasVariables)
-  if (last !== undefined && isMissing) addNote(last, 'Its variables were not read: too many errors were thrown.')
-}
-
-/** Whether a function of the application has thrown it, not only awaited it. What is no error has no stack. */
-function hasVariables ({ frames }: FlattenedException): boolean {
-  return frames.length === 0 || frames.some((frame) => frame.own && !frame.function.startsWith('async '))
+  const mayMiss = unread === true && chain.every(({ values }) => values === undefined)
+  if (last !== undefined && mayMiss) addNote(last, 'For a time no variables were read: too many errors were thrown.')
 }
 
 /** Causes of an error that are not listed again as other errors. */

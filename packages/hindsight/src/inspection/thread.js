@@ -55,6 +55,10 @@ let reads = 0
 /** Milliseconds of pauses that are left: they grow with time. */
 let allowance = limits.burst
 let counted = performance.now()
+/** Ends the rest after which V8 pauses again. */
+let restTimer
+/** How often V8 was told to pause, or not to. */
+let changes = 0
 let turns = 0
 let turnedAt = 0
 let openAt = 0
@@ -251,15 +255,18 @@ function count (duration) {
   const untilNextSecond = reads < limits.reads ? 0 : second + 1_000 - now
   const time = Math.max(untilNextSecond, -allowance / limits.share)
   setPausing(false)
-  setTimeout(() => setPausing(true), time).unref()
+  clearTimeout(restTimer)
+  restTimer = setTimeout(() => setPausing(true), time).unref()
 }
 
 /** Begins or ends a rest: it ends when V8 pauses again, which the application's thread has to accept first. */
 async function setPausing (isPausing) {
   if (!isOn || isCovering) return
+  const change = ++changes
   if (!isPausing) setResting(true)
   await post('Debugger.setPauseOnExceptions', { state: isPausing ? 'all' : 'none' })
-  if (isPausing && !isCovering) setResting(false)
+  // The next rest may have begun meanwhile.
+  if (isPausing && change === changes) setResting(false)
 }
 
 function setResting (isResting) {

@@ -74,7 +74,9 @@ export class JobRecorder implements JobRunner {
     this.#open.delete(trace)
     this.#attempt(() => {
       const { recording } = trace
-      recording.failure = { error, after: null, unread: inspection.hasRested(recording.rests) }
+      // The end of the process has no variables.
+      const unread = !(error instanceof ProcessExitError) && inspection.hasRested(recording.rests)
+      recording.failure = { error, after: null, unread }
       recording.failures = [error]
       if (!recording.isRecording) {
         recording.isPartial = true

@@ -56,7 +56,7 @@ interface Failure {
   isOfNotFound?: boolean
   refused?: RefusedResponse | undefined
   calls?: Error
-  /** Whether no variables were read meanwhile. */
+  /** Whether no variables were read for a time. */
   unread?: boolean
   /** The status with which an error handler has sent an error after it. */
   sentStatus?: number

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises'
 import { limits } from '../../src/inspection/inspect-calls.js'
 import { inspection } from '../../src/inspection/inspection.js'
 import type { Profile } from '../../src/store/profile.js'
@@ -16,8 +15,6 @@ inBothProducts('after too many errors no variables are read, and a sentence says
       throw new Error(String(id))
     })
     app.get('/fine', async () => ({}))
-    app.get('/file', async () => await readFile('/nowhere'))
-    app.get('/items/:id', { schema: { params: { type: 'object', properties: { id: { type: 'integer' } } } } }, async () => ({}))
     app.get('/primitive', async () => { const id = 1; throw `no ${id}` }) // eslint-disable-line no-throw-literal
   })
   t.equal(await hasInspection(), true)
@@ -31,9 +28,8 @@ inBothProducts('after too many errors no variables are read, and a sentence says
   }
   while (!inspection.isResting) await new Promise((resolve) => { setImmediate(resolve) })
   for (const path of ['/', '/primitive']) {
-    t.match(await failed(path), { values: undefined, note: 'Its variables were not read: too many errors were thrown.' })
+    t.match(await failed(path), { values: undefined, note: 'For a time no variables were read: too many errors were thrown.' })
   }
-  for (const path of ['/nowhere', '/file', '/items/x']) t.notMatch(await failed(path), { note: /not read/ }, `${path}: there are none`)
   const { headers } = await app.inject('/fine')
   const { body } = await app.inject(`/_profiler/${String(headers['x-debug-token'])}.md`)
   t.match(body, 'GET http://')
