@@ -56,7 +56,7 @@ export interface TimeBudget {
   waiting: number
   isShared: boolean
   /** Milliseconds since the request arrived; `duration`: milliseconds of CPU time that are not work of Hindsight. */
-  blocks: Array<{ start: number, end: number, duration: number, calls?: BlockedCall[] }>
+  blocks: Array<{ start: number, end?: number, duration: number, calls?: BlockedCall[] }>
   collections: Array<{ start: number, duration: number }>
 }
 

@@ -325,13 +325,17 @@ function recordCommand ({ method, url }: Profile): string {
   return `For the line of code, record a CPU profile: curl -H '${CPU_HEADER}: 1' '${url.replaceAll("'", '%27')}'`
 }
 
-/** The hook or handler of the application that had begun, and had not ended, in the middle of the longest block. */
+/** The hook or handler of the application that was open for at least half of the CPU time of the longest block. */
 function placeOfBlock (data: Data, { events, route }: Profile): string | undefined {
   const block = longestBlock(data)
   if (block === undefined) return undefined
-  const middle = (block.start + block.end) / 2
-  const covers = (start: unknown, duration: unknown): boolean =>
-    Number(start) <= middle && middle <= Number(start) + Number(duration)
+  // A profile of an earlier release has no end.
+  const { start: begin, duration: cpu, end = begin + cpu } = block
+  const covers = (start: unknown, duration: unknown): boolean => {
+    const shared = Math.min(end, Number(start) + Number(duration)) - Math.max(begin, Number(start))
+    // The rest of the block may have had all of its time without the CPU.
+    return shared >= end - begin - cpu / 2
+  }
   const hook = events.find(({ source, start, duration }) => source !== undefined && covers(start, duration))
   if (hook !== undefined) return `the ${hookTitle(hook)}, added at ${shortFile(hook.source ?? '')}`
   if (!covers(data.handlerStart, data.handler) || route?.handler === undefined) return undefined

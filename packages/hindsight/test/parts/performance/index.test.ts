@@ -8,6 +8,7 @@ import { performance } from '../../../src/clock.js'
 import { toolbarOf } from '../../../src/reading/pages/toolbar/toolbar.js'
 import { formatTime, pendingTime } from '../../../src/view/components.js'
 import { parts } from '../../../src/parts/index.js'
+import { performance as performancePart } from '../../../src/parts/performance/index.js'
 import { timelineOf } from '../../../src/parts/read.js'
 import { profile } from '../fixture.js'
 import { profileOf, SECRET } from '../../support/app.js'
@@ -46,6 +47,19 @@ t.test('the time of a handler is the same in the timeline and the toolbar', asyn
   const sent = { ...whole, collectors: { performance: { handlerStart: 2, handler: 7.5 } } }
   t.match(timelineOf(parts, sent).find(({ step }) => step === 'handler'), { start: 2, duration: 7.5 })
   t.equal(toolbarOf(sent, '', parts, null).data.handlerDuration, 7.5)
+})
+
+t.test('a block is in a hook or handler that was open for at least half of its CPU time', async t => {
+  const place = (block: { start: number, end?: number, duration: number }, handlerStart: number): string => {
+    const data = { handlerStart, handler: 70, budget: { blocks: [block], isShared: false } }
+    const route = { name: 'home', pattern: '/', params: {}, methods: ['GET'], handler: '/app/src/home.ts:3' }
+    return /in the handler/.exec(performancePart.findings?.(data, profile('000001', { duration: 300, route }))[0]?.text ?? '')?.[0] ?? ''
+  }
+  t.equal(place({ start: 0, end: 70, duration: 60 }, 5), 'in the handler')
+  t.equal(place({ start: 0, end: 70, duration: 60 }, 60), '')
+  t.equal(place({ start: 0, end: 90, duration: 60 }, 25), 'in the handler', 'without the CPU before it')
+  t.equal(place({ start: 0, end: 260, duration: 60 }, 1), '', 'the process had the CPU at an unknown time')
+  t.equal(place({ start: 0, duration: 60 }, 5), 'in the handler', 'a profile of an earlier release')
 })
 
 inBothProducts('the time of a handler says that it has that of the hooks of its route', async (t, build) => {
