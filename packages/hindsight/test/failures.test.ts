@@ -1139,20 +1139,16 @@ inBothProducts('reply.callNotFound() before or after another response is explain
     })
     app.get('/after', ({ url }, reply) => {
       reply.send('first')
-      reply.callNotFound()
-      continued.add(url)
+      try { reply.callNotFound() } finally { continued.add(url) }
     })
     app.get('/after/later', async ({ url }, reply) => {
       reply.send('first')
       await new Promise(resolve => setTimeout(resolve, 1))
-      reply.callNotFound()
-      continued.add(url)
-      return reply
+      try { return reply.callNotFound() } finally { continued.add(url) }
     })
     app.get('/before', ({ url }, reply) => {
       reply.callNotFound()
-      reply.send('second')
-      continued.add(url)
+      try { reply.send('second') } finally { continued.add(url) }
     })
   })
   for (const url of ['/after', '/after/later', '/before']) {

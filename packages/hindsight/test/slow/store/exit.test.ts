@@ -39,6 +39,7 @@ t.test('a process that exits while the application closes keeps its queued profi
     expected = count
     stored = (await storage.stats()).profiles
     await storage.close()
+    t.comment(`${stored} of ${expected} profiles`)
   }
   t.equal(stored, expected)
 })
