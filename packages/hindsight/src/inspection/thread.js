@@ -55,7 +55,7 @@ let reads = 0
 /** Milliseconds of pauses that are left: they grow with time. */
 let allowance = limits.burst
 let counted = performance.now()
-/** Ends the rest after which V8 pauses again. */
+/** The timer that ends a rest. */
 let restTimer
 /** How often V8 was told to pause, or not to. */
 let changes = 0
@@ -259,7 +259,7 @@ function count (duration) {
   restTimer = setTimeout(() => setPausing(true), time).unref()
 }
 
-/** Begins or ends a rest: it ends when V8 pauses again, which the application's thread has to accept first. */
+/** Begins or ends a rest. V8 pauses again when the application's thread has read the message: then the rest ends. */
 async function setPausing (isPausing) {
   if (!isOn || isCovering) return
   const change = ++changes

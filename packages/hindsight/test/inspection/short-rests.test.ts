@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { limits } from '../../src/inspection/inspect-calls.js'
 import { inspection } from '../../src/inspection/inspection.js'
 import type { Profile } from '../../src/store/profile.js'
@@ -26,4 +27,18 @@ inBothProducts('while rests begin and end each failure has its variables, or the
     t.ok(error?.values ?? error?.note?.startsWith('For a time no variables were read'), `request ${i}`)
   }
   t.ok(inspection.rests > before + 2)
+})
+
+inBothProducts('a rest does not end before V8 pauses again', async (t, build) => {
+  const app = await build((app) => app.get('/', async () => { throw new Error('planted') }))
+  t.equal(await hasInspection(), true)
+  let isHeld = false
+  for (let tries = 0; tries < 50 && !isHeld; tries++) {
+    await app.inject('/')
+    const hasBegun = inspection.isResting
+    // The timer of the rest ends, but this thread reads no message meanwhile.
+    if (hasBegun) spawnSync('sleep', ['0.2'])
+    isHeld = hasBegun && inspection.isResting
+  }
+  t.equal(isHeld, true)
 })
