@@ -55,7 +55,10 @@ export interface TimeBudget {
   /** Idle, and nothing was recorded that the request waited for. */
   waiting: number
   isShared: boolean
-  /** Milliseconds since the request arrived; `duration`: milliseconds of CPU time that are not work of Hindsight. */
+  /**
+   * Milliseconds since the request arrived, and `duration`, milliseconds of CPU time that are not work of Hindsight. A
+   * profile of an earlier release has no `end`.
+   */
   blocks: Array<{ start: number, end?: number, duration: number, calls?: BlockedCall[] }>
   collections: Array<{ start: number, duration: number }>
 }

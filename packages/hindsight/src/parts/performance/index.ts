@@ -329,12 +329,11 @@ function recordCommand ({ method, url }: Profile): string {
 function placeOfBlock (data: Data, { events, route }: Profile): string | undefined {
   const block = longestBlock(data)
   if (block === undefined) return undefined
-  // A profile of an earlier release has no end.
   const { start: begin, duration: cpu, end = begin + cpu } = block
   const covers = (start: unknown, duration: unknown): boolean => {
     const shared = Math.min(end, Number(start) + Number(duration)) - Math.max(begin, Number(start))
-    // The rest of the block may have had all of its time without the CPU.
-    return shared >= end - begin - cpu / 2
+    // What is left of the block may be CPU time.
+    return end - begin - shared <= cpu / 2
   }
   const hook = events.find(({ source, start, duration }) => source !== undefined && covers(start, duration))
   if (hook !== undefined) return `the ${hookTitle(hook)}, added at ${shortFile(hook.source ?? '')}`
